@@ -80,11 +80,12 @@ endif()
 # Builds all that the registered tests run, and nothing else.
 add_custom_target(test_programs)
 
-# curtail_library(LAYER SOURCES a.cc ... HEADERS a.h ... PUBLIC dep ... PRIVATE dep ... [COMPUTES])
+# curtail_library(LAYER SOURCES a.cc ... HEADERS a.h ... PUBLIC dep ... PRIVATE dep ... [COMPUTES] [UNINSTALLED])
 # Declares curtail::LAYER, whose headers are found as "curtail/LAYER/x.h" and each compile alone.
-#   COMPUTES  its tests compute for long in it: optimised under a sanitizer, too
+#   COMPUTES     its tests compute for long in it: optimised under a sanitizer, too
+#   UNINSTALLED  an installation has no use for it
 function(curtail_library layer)
-  cmake_parse_arguments(ARG "COMPUTES" "" "SOURCES;HEADERS;PUBLIC;PRIVATE" ${ARGN})
+  cmake_parse_arguments(ARG "COMPUTES;UNINSTALLED" "" "SOURCES;HEADERS;PUBLIC;PRIVATE" ${ARGN})
   set(target curtail_${layer})
   add_library(${target} STATIC ${ARG_SOURCES})
   add_library(curtail::${layer} ALIAS ${target})
@@ -98,7 +99,9 @@ function(curtail_library layer)
   else()
     curtail_precompile(${target} library)
   endif()
-  install(TARGETS ${target} EXPORT curtail-targets FILE_SET HEADERS)
+  if(NOT ARG_UNINSTALLED)
+    install(TARGETS ${target} EXPORT curtail-targets FILE_SET HEADERS)
+  endif()
 endfunction()
 
 # curtail_executable(NAME SOURCES ... LIBS ...)

@@ -25,7 +25,7 @@ CODE_COMMENT = re.compile(r"(?:^|\s)//+ ?(.*)$")
 
 
 def public_headers(root):
-    for lists in sorted(root.glob("curtail/*/CMakeLists.txt")):
+    for lists in sorted(root.glob("curtail/**/CMakeLists.txt")):
         for library in LIBRARY.finditer(lists.read_text()):
             for headers in HEADERS.finditer(library.group(2)):
                 yield from (lists.parent / name for name in headers.group(1).split())

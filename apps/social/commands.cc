@@ -15,7 +15,7 @@
 #include "apps/social/train.h"
 #include "curtail/base/log.h"
 #include "curtail/base/strings.h"
-#include "curtail/deploy/process.h"
+#include "curtail/deploy/process/process.h"
 #include "curtail/rpc/host.h"
 #include "curtail/store/sql/postgresql_server.h"
 

@@ -25,7 +25,7 @@
 #include "bench/common/spread.h"
 #include "curtail/base/histogram.h"
 #include "curtail/base/strings.h"
-#include "curtail/deploy/process.h"
+#include "curtail/deploy/process/process.h"
 #include "curtail/rpc/channel.h"
 #include "search.curtail.h"
 #include "social.curtail.h"

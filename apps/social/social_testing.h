@@ -13,7 +13,7 @@
 #include "apps/kit/temp_dir.h"
 #include "curtail/base/clock.h"
 #include "curtail/base/testing.h"
-#include "curtail/deploy/process.h"
+#include "curtail/deploy/process/process.h"
 #include "curtail/rpc/channel.h"
 #include "search.curtail.h"
 #include "social.curtail.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "curtail/deploy/process.h"
+#include "curtail/deploy/process/process.h"
 #include "curtail/rpc/server.h"
 
 namespace CLI {

@@ -8,10 +8,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "apps/shipped/application.h"
+#include "curtail/deploy/deployment.h"
 #include "curtail/load/drive/runner.h"
 #include "curtail/load/drive/shape.h"
-#include "tools/curtail/deploy/application.h"
-#include "tools/curtail/deploy/deployment.h"
 
 namespace curtail::fences {
 namespace {
@@ -46,13 +46,13 @@ std::vector<Setting> SettingsOf(std::string_view application) {
 
 int TraceCpu(bool browse, int cpus) { return browse ? std::min(1, cpus - 1) : 0; }
 
-absl::StatusOr<tool::Topology> TopologyOf(const char* application, int cpu) {
-  absl::StatusOr<tool::Topology> topology = tool::LoadTopology(application);
+absl::StatusOr<deploy::Topology> TopologyOf(const char* application, int cpu) {
+  absl::StatusOr<deploy::Topology> topology = apps::LoadTopology(application);
   if (!topology.ok()) return topology;
   absl::Status status;
   for (const Setting& setting : SettingsOf(application))
     status.Update(topology->Set(setting.name, setting.value));
-  for (tool::ServiceSpec& service : topology->services) service.cpus = {absl::StrCat(cpu)};
+  for (deploy::ServiceSpec& service : topology->services) service.cpus = {absl::StrCat(cpu)};
   if (status.ok()) status = topology->Check();
   if (!status.ok()) return status;
   return topology;
@@ -61,8 +61,8 @@ absl::StatusOr<tool::Topology> TopologyOf(const char* application, int cpu) {
 }  // namespace
 
 struct TraceStudy::Stage {
-  tool::Topology topology;
-  std::unique_ptr<tool::Deployment> deployment;
+  deploy::Topology topology;
+  std::unique_ptr<deploy::Deployment> deployment;
 
   std::string entry() const { return deployment->addresses().at(topology.entry().name).front(); }
 };
@@ -82,16 +82,16 @@ absl::Status TraceStudy::StartApplications() {
         TopologyOf(kApplications[i], TraceCpu(i < kBrowseApplications, study_.results.machine.cpus));
     if (!topology.ok()) return topology.status();
     stage->topology = *std::move(topology);
-    tool::DeploymentOptions options;
+    deploy::DeploymentOptions options;
     options.folder = absl::StrCat(study_.log_folder, "/", kApplications[i]);
     std::error_code error;
     if (!std::filesystem::create_directory(options.folder, error)) {
       return absl::InternalError(absl::StrCat("cannot make ", options.folder));
     }
-    auto deployment = tool::Deployment::Start(stage->topology, options, study_.stop);
+    auto deployment = deploy::Deployment::Start(stage->topology, options, study_.stop);
     if (!deployment.ok()) return deployment.status();
     stage->deployment = *std::move(deployment);
-    absl::Status prepared = tool::Prepare(stage->topology, stage->entry(), options.folder, study_.stop);
+    absl::Status prepared = deploy::Prepare(stage->topology, stage->entry(), options.folder, study_.stop);
     if (!prepared.ok()) return prepared;
     stages_.push_back(std::move(stage));
   }
@@ -101,10 +101,10 @@ absl::Status TraceStudy::StartApplications() {
 absl::Status TraceStudy::MakeWorkloads() {
   std::vector<Requests> requests;
   for (const auto& stage : stages_) {
-    tool::RequestOptions options;
+    apps::RequestOptions options;
     if (stage->topology.application == "router") options.own["queries"] = "c";  // reads only
     absl::StatusOr<Requests> made =
-        tool::MakeRequests(stage->topology.application, options, stage->topology.Settings());
+        apps::MakeRequests(stage->topology.application, options, stage->topology.Settings());
     if (!made.ok()) return made.status();
     requests.push_back(*std::move(made));
   }

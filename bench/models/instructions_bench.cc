@@ -17,17 +17,17 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "apps/shipped/application.h"
 #include "bench/common/callgrind.h"
 #include "bench/common/one_config_profile.h"
 #include "bench/common/program.h"
 #include "bench/common/report.h"
 #include "bench/common/round.h"
 #include "bench/common/spread.h"
+#include "curtail/deploy/tiers.h"
 #include "curtail/load/drive/runner.h"
 #include "curtail/load/report/report.h"
 #include "plan.h"
-#include "tools/curtail/deploy/application.h"
-#include "tools/curtail/deploy/tiers.h"
 
 namespace {
 
@@ -52,7 +52,7 @@ constexpr Nanos kEndLimit = std::chrono::seconds(60);
 
 struct Flags : bench::CommonFlags {
   std::string service, configs = "SIB1,SDB1-16,ADB1-2-2", policy = "mutune";
-  tool::ApplicationOptions tiers;
+  apps::ApplicationOptions tiers;
 };
 
 // Ends a closed loop after so many requests.
@@ -84,8 +84,8 @@ struct Subject {
 
 class Counter {
  public:
-  Counter(const tool::Application& service, tool::Tiers& tiers, bench::Callgrind callgrind,
-          const tool::LogFolder& logs, std::string policy, const std::atomic<bool>& stop)
+  Counter(const apps::Application& service, deploy::Tiers& tiers, bench::Callgrind callgrind,
+          const deploy::LogFolder& logs, std::string policy, const std::atomic<bool>& stop)
       : service_(service),
         tiers_(tiers),
         callgrind_(std::move(callgrind)),
@@ -95,7 +95,7 @@ class Counter {
 
   // One round.
   absl::Status Count(Subject* subject) {
-    tool::MidTierSetup setup{.config = subject->config.ToString()};
+    deploy::MidTierSetup setup{.config = subject->config.ToString()};
     if (subject->policy) {
       const absl::StatusOr<std::string> profile = bench::OneConfigProfile(subject->config, service_.service);
       if (!profile.ok()) return profile.status();
@@ -117,9 +117,9 @@ class Counter {
 
  private:
   // The instructions in all the life of a mid-tier that answers the warm-up, and kRequests unless outstanding is 0.
-  absl::StatusOr<double> Run(tool::MidTierSetup setup, int outstanding, uint64_t* requests) {
+  absl::StatusOr<double> Run(deploy::MidTierSetup setup, int outstanding, uint64_t* requests) {
     setup.wrapper = callgrind_.NextWrapper();
-    const absl::StatusOr<std::unique_ptr<tool::MidTier>> mid_tier = tiers_.StartMidTier(std::move(setup));
+    const absl::StatusOr<std::unique_ptr<deploy::MidTier>> mid_tier = tiers_.StartMidTier(std::move(setup));
     if (!mid_tier.ok()) return mid_tier.status();
     absl::StatusOr<uint64_t> sent = Send((*mid_tier)->address(), kOutstanding[1], kWarmRequests);
     if (sent.ok() && outstanding > 0) sent = Send((*mid_tier)->address(), outstanding, kRequests);
@@ -159,10 +159,10 @@ class Counter {
   }
   static double ToSeconds(Nanos time) { return std::chrono::duration<double>(time).count(); }
 
-  const tool::Application& service_;
-  tool::Tiers& tiers_;
+  const apps::Application& service_;
+  deploy::Tiers& tiers_;
   bench::Callgrind callgrind_;
-  const tool::LogFolder& logs_;
+  const deploy::LogFolder& logs_;
   const std::string policy_;
   const std::atomic<bool>& stop_;
   std::shared_ptr<const Workload> requests_;  // null until the first call: see Application::requests
@@ -216,15 +216,15 @@ absl::StatusOr<std::vector<Subject>> MakeSubjects(const Flags& flags) {
 
 int Fail(const absl::Status& status) { return bench::Fail("instructions_bench", status); }
 
-int Run(const Flags& flags, const tool::LogFolder& logs) {
+int Run(const Flags& flags, const deploy::LogFolder& logs) {
   bench::Session session(flags);
   absl::StatusOr<std::vector<Subject>> subjects = MakeSubjects(flags);
   if (!subjects.ok()) return Fail(subjects.status());
   const absl::StatusOr<bench::Callgrind> callgrind = bench::Callgrind::Find(logs.path());
   if (!callgrind.ok()) return Fail(callgrind.status());
-  const auto service = tool::MakeApplication(flags.service, flags.tiers);
+  const auto service = apps::MakeApplication(flags.service, flags.tiers);
   if (!service.ok()) return Fail(service.status());
-  const auto tiers = tool::Tiers::Start(**service, logs, session.stop());
+  const auto tiers = deploy::Tiers::Start((*service)->topology, logs, session.stop());
   if (!tiers.ok()) return Fail(tiers.status());
   Counter counter(**service, **tiers, *callgrind, logs, flags.policy, session.stop());
   const bench::RoundPlan plan{.rounds = flags.rounds, .subjects = subjects->size(), .stop = &session.stop()};
@@ -250,11 +250,11 @@ int main(int argc, char** argv) {
   app.footer(kExamples);
   Flags flags;
   flags.rounds = 3;
-  app.add_option("--service", flags.service, tool::ApplicationNames())->required();
+  app.add_option("--service", flags.service, apps::ApplicationNames())->required();
   app.add_option("--configs", flags.configs, "Of the mid-tier; all block")->capture_default_str();
   app.add_option("--policy", flags.policy, "One that goes by a profile")->capture_default_str();
   app.add_option("--data", flags.tiers.data, "The data of the application [as in its topology]");
   bench::AddCommonFlags(app, &flags, {});
   if (const std::optional<int> code = bench::ParseFlags(app, argc, argv, &flags)) return *code;
-  return Run(flags, tool::LogFolder());
+  return Run(flags, deploy::LogFolder());
 }

@@ -15,14 +15,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "apps/shipped/application.h"
 #include "bench/common/program.h"
+#include "curtail/deploy/tiers.h"
 #include "curtail/load/report/report.h"
 #include "plan.h"
 #include "pools.h"
 #include "results.h"
 #include "sweep.h"
-#include "tools/curtail/deploy/application.h"
-#include "tools/curtail/deploy/tiers.h"
 
 namespace {
 
@@ -55,14 +55,14 @@ struct Flags : bench::CommonFlags {
   double seconds = 0;
   int outstanding = 64;
   bool all_pools = false;
-  tool::ApplicationOptions tiers;
+  apps::ApplicationOptions tiers;
 };
 
 void AddFlags(CLI::App& app, Flags* f) {
-  app.add_option("--service", f->service, tool::ApplicationNames())
+  app.add_option("--service", f->service, apps::ApplicationNames())
       ->required()
       ->check([](const std::string& name) {
-        return tool::IsApplication(name) ? "" : "there is no service " + name;
+        return apps::IsApplication(name) ? "" : "there is no service " + name;
       });
   app.add_option("--configs", f->configs, "Configs to try, several for a model let the best one go on");
   app.add_option("--loads", f->loads, "Requests a second, or percent of the best throughput of any config")
@@ -161,13 +161,14 @@ std::string ChoiceLine(const Results& r) {
                          r.timing.TotalSeconds(0, configs.size(), rates));
 }
 
-absl::Status Run(const tool::Application& service, const Flags& flags, const tool::LogFolder& logs,
+absl::Status Run(const apps::Application& service, const Flags& flags, const deploy::LogFolder& logs,
                  bench::Session& session, Plan* plan) {
   Results& r = plan->results;
   session.Note(absl::StrFormat("%s\n%s; seed %d; configs to try: %d, about %.0f s", service.description,
                                bench::ToString(r.machine), flags.seed, r.candidates.size(),
                                r.timing.TotalSeconds(r.candidates.size(), 0, {})));
-  absl::StatusOr<std::unique_ptr<tool::Tiers>> tiers = tool::Tiers::Start(service, logs, session.stop());
+  absl::StatusOr<std::unique_ptr<deploy::Tiers>> tiers =
+      deploy::Tiers::Start(service.topology, logs, session.stop());
   if (!tiers.ok()) return tiers.status();
   Sweep sweep(service, **tiers, r.timing, flags.seed, session.stop(),
               [&session](const std::string& line) { session.Progress(line); });
@@ -191,21 +192,21 @@ bool AllWell(const Results& r) {
   return true;
 }
 
-absl::StatusOr<std::unique_ptr<tool::Application>> MakeService(const Flags& flags) {
-  tool::ApplicationOptions options = flags.tiers;
+absl::StatusOr<std::unique_ptr<apps::Application>> MakeService(const Flags& flags) {
+  apps::ApplicationOptions options = flags.tiers;
   // Small, so that the work of a leaf leaves the threading something to decide.
   if (flags.service == "hdsearch" && options.data.empty()) options.data = "synthetic:N=20000,D=128";
-  return tool::MakeApplication(flags.service, options);
+  return apps::MakeApplication(flags.service, options);
 }
 
 int RunBench(const Flags& flags) {
   bench::Session session(flags);
   absl::StatusOr<Plan> plan = MakePlan(flags);
   if (!plan.ok()) return Fail(plan.status());
-  const absl::StatusOr<std::unique_ptr<tool::Application>> service = MakeService(flags);
+  const absl::StatusOr<std::unique_ptr<apps::Application>> service = MakeService(flags);
   if (!service.ok()) return Fail(service.status());
   plan->results.description = (*service)->description;
-  tool::LogFolder logs;
+  deploy::LogFolder logs;
   if (logs.path().empty()) {
     return Fail(absl::InternalError("cannot make a folder for logs; set TMPDIR to one that can be written"));
   }

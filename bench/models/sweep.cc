@@ -20,13 +20,13 @@ constexpr uint64_t kWarmupSeeds = 500;
 // A mid-tier that runs as long as this lives.
 class Turn {
  public:
-  explicit Turn(tool::MidTier* mid_tier) : mid_tier_(mid_tier) { mid_tier_->Resume(); }
+  explicit Turn(deploy::MidTier* mid_tier) : mid_tier_(mid_tier) { mid_tier_->Resume(); }
   ~Turn() { mid_tier_->Pause(); }
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
 
  private:
-  tool::MidTier* const mid_tier_;
+  deploy::MidTier* const mid_tier_;
 };
 
 std::string OneLine(const absl::Status& status) {
@@ -64,7 +64,7 @@ absl::StatusOr<LoadResult> Sweep::Drive(const std::string& address, const Load& 
   return RunOpenLoop(options, *requests_, *schedule);
 }
 
-absl::StatusOr<Measurement> Sweep::Measure(tool::MidTier& mid_tier, const Load& load, double seconds,
+absl::StatusOr<Measurement> Sweep::Measure(deploy::MidTier& mid_tier, const Load& load, double seconds,
                                            uint64_t seed) {
   const Turn turn(&mid_tier);
   // A run of its own, so that what it consumes is not counted; nor are the switches of the threads that the
@@ -94,7 +94,7 @@ void Sweep::MeasureCandidate(int outstanding, Candidate* candidate) {
     candidate->problem = OneLine(status);
     candidate->available = status.code() != absl::StatusCode::kUnimplemented;
   };
-  absl::StatusOr<std::unique_ptr<tool::MidTier>> mid_tier = tiers_.StartMidTier({.config = config});
+  absl::StatusOr<std::unique_ptr<deploy::MidTier>> mid_tier = tiers_.StartMidTier({.config = config});
   if (!mid_tier.ok()) return note(mid_tier.status());
   const absl::StatusOr<Measurement> full =
       Measure(**mid_tier, {.outstanding = outstanding}, timing_.pick_s, seed_);
@@ -123,7 +123,7 @@ absl::Status Sweep::StartRows(Results* results) {
     const Config& config = results->candidates[chosen].config;
     Row row{config.ToString(), config.model, {}, {}};
     row.cells.resize(results->loads.size());
-    absl::StatusOr<std::unique_ptr<tool::MidTier>> mid_tier = tiers_.StartMidTier({.config = row.config});
+    absl::StatusOr<std::unique_ptr<deploy::MidTier>> mid_tier = tiers_.StartMidTier({.config = row.config});
     if (mid_tier.ok()) {
       (*mid_tier)->Pause();
     } else {
@@ -137,7 +137,7 @@ absl::Status Sweep::StartRows(Results* results) {
 }
 
 absl::Status Sweep::MeasureCell(Results* results, size_t row_index, size_t load_index, int round) {
-  std::unique_ptr<tool::MidTier>& mid_tier = mid_tiers_[row_index];
+  std::unique_ptr<deploy::MidTier>& mid_tier = mid_tiers_[row_index];
   if (mid_tier == nullptr) return absl::OkStatus();
   Row& row = results->rows[row_index];
   const Load& load = results->loads[load_index];

@@ -22,11 +22,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "apps/shipped/application.h"
+#include "curtail/deploy/tiers.h"
 #include "curtail/load/drive/live.h"
 #include "curtail/load/message/workload.h"
 #include "results.h"
-#include "tools/curtail/deploy/application.h"
-#include "tools/curtail/deploy/tiers.h"
 
 namespace curtail::models {
 
@@ -37,7 +37,7 @@ inline constexpr double kPickRate = 200;
 class Sweep {
  public:
   // All arguments outlive the sweep. `progress` hears a line before each measurement.
-  Sweep(const tool::Application& service, tool::Tiers& tiers, const Timing& timing, uint64_t seed,
+  Sweep(const apps::Application& service, deploy::Tiers& tiers, const Timing& timing, uint64_t seed,
         const std::atomic<bool>& stop, std::function<void(const std::string&)> progress)
       : service_(service),
         tiers_(tiers),
@@ -58,7 +58,7 @@ class Sweep {
   absl::Status StartRows(Results* results);
   absl::Status MeasureCell(Results* results, size_t row, size_t load, int round);
   // One cell. Errors: UNIMPLEMENTED when the server refuses all calls; what else kept it from running.
-  absl::StatusOr<Measurement> Measure(tool::MidTier& mid_tier, const Load& load, double seconds,
+  absl::StatusOr<Measurement> Measure(deploy::MidTier& mid_tier, const Load& load, double seconds,
                                       uint64_t seed);
   // One run of the load generator. Errors: those of Application::requests, and of the run.
   absl::StatusOr<LoadResult> Drive(const std::string& address, const Load& load, double seconds,
@@ -66,15 +66,15 @@ class Sweep {
   // CANCELLED or ABORTED if the sweep cannot go on.
   absl::Status GoOn();
 
-  const tool::Application& service_;
-  tool::Tiers& tiers_;
+  const apps::Application& service_;
+  deploy::Tiers& tiers_;
   const Timing timing_;
   const uint64_t seed_;
   const std::atomic<bool>& stop_;
   const std::function<void(const std::string&)> progress_;
   std::shared_ptr<const Workload> requests_;  // null until the first run: see Application::requests
   // Of the rows, in their order; null where one could not be started or has died.
-  std::vector<std::unique_ptr<tool::MidTier>> mid_tiers_;
+  std::vector<std::unique_ptr<deploy::MidTier>> mid_tiers_;
 };
 
 }  // namespace curtail::models

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "curtail/deploy/process.h"
+#include "curtail/deploy/process/process.h"
 #include "options.h"
 #include "stack.h"
 

@@ -23,7 +23,7 @@
 #include "bench/common/scratch.h"
 #include "bench/victims/attacks.h"
 #include "bench/victims/crowd.h"
-#include "curtail/deploy/process.h"
+#include "curtail/deploy/process/process.h"
 #include "curtail/load/drive/runner.h"
 #include "curtail/load/message/http_workload.h"
 

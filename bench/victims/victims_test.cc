@@ -10,7 +10,7 @@
 #include "bench/common/scratch.h"
 #include "bench/victims/attacks.h"
 #include "curtail/base/clock.h"
-#include "curtail/deploy/process.h"
+#include "curtail/deploy/process/process.h"
 #include "nlohmann/json.hpp"
 
 namespace curtail::victims {

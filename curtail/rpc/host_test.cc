@@ -11,7 +11,7 @@
 
 #include "curtail/base/strings.h"
 #include "curtail/base/testing.h"
-#include "curtail/deploy/process.h"
+#include "curtail/deploy/process/process.h"
 #include "curtail/rpc/client/config/service_config.h"
 #include "curtail/rpc/host_testing.h"
 #include "curtail/rpc/interceptor.h"

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "curtail/deploy/process.h"
+#include "curtail/deploy/process/process.h"
 
 namespace curtail {
 

@@ -20,7 +20,7 @@
 #include <random>
 
 #include "curtail/base/testing.h"
-#include "curtail/deploy/process.h"
+#include "curtail/deploy/process/process.h"
 #include "relay.h"
 #include "servers.h"
 

@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "curtail/base/testing.h"
-#include "curtail/deploy/process_usage.h"
+#include "curtail/deploy/process/process_usage.h"
 
 namespace curtail::soak {
 

@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "curtail/base/clock.h"
-#include "curtail/deploy/process.h"
+#include "curtail/deploy/process/process.h"
 
 namespace curtail::soak {
 

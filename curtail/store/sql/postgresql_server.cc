@@ -24,7 +24,7 @@
 #include "absl/status/statusor.h"
 #include "curtail/base/clock.h"
 #include "curtail/base/strings.h"
-#include "curtail/deploy/process.h"
+#include "curtail/deploy/process/process.h"
 
 namespace curtail {
 namespace {

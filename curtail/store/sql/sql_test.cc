@@ -17,7 +17,7 @@
 #include <thread>
 
 #include "curtail/base/testing.h"
-#include "curtail/deploy/process.h"
+#include "curtail/deploy/process/process.h"
 #include "curtail/exec/wait.h"
 #include "curtail/rpc/coroutine.h"
 #include "curtail/store/store_testing.h"

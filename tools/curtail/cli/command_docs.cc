@@ -10,7 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "tools/curtail/cli/suggest.h"
+#include "curtail/load/message/internal/closest.h"
 
 namespace curtail::tool {
 namespace {
@@ -205,7 +205,7 @@ std::string ResolveHelp(const CLI::App& app, std::vector<std::string>* words) {
   if (named != words->end() && named->starts_with("-")) named = words->end();  // "help --help"
   const std::vector<std::string> names = absl::StrSplit(CommandNames(app), ' ');
   if (named != words->end() && std::find(names.begin(), names.end(), *named) == names.end()) {
-    return absl::StrCat("there is no command \"", *named, "\"", DidYouMean(*named, names));
+    return absl::StrCat("there is no command \"", *named, "\"", internal::DidYouMean(*named, names));
   }
   if (!help) return "";
   const bool whole = named == words->end() || *named == "help";
@@ -222,7 +222,7 @@ std::string FlagMeant(const CLI::App& app) {
   }
   for (const std::string& word : app.remaining(/*recurse=*/true)) {
     if (!word.starts_with("--")) continue;  // all short ones are near each other
-    std::string meant = DidYouMean(word.substr(0, word.find('=')), names);
+    std::string meant = internal::DidYouMean(word.substr(0, word.find('=')), names);
     if (!meant.empty()) return meant;
   }
   return "";

@@ -13,6 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "apps/shipped/application.h"
 #include "curtail/adapt/policy_kind.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/terminal.h"
@@ -24,7 +25,6 @@
 #include "tools/curtail/cli/flags.h"
 #include "tools/curtail/cli/request_flags.h"
 #include "tools/curtail/compare/compare_plan.h"
-#include "tools/curtail/deploy/application.h"
 
 namespace curtail::tool {
 namespace {
@@ -185,7 +185,7 @@ CLI::App* AddLoad(CLI::App& app, LoadFlags* f) {
   return load;
 }
 
-void AddApplicationFlags(CLI::App& app, ApplicationOptions* o) {
+void AddApplicationFlags(CLI::App& app, apps::ApplicationOptions* o) {
   const char* const group = "Application";
   app.add_option("--corpus", o->data, kCorpusHelp)->group(group);
   AddOwnOptions(app, group, [o](const std::string& name, const std::string& value) { o->own[name] = value; });
@@ -292,7 +292,7 @@ CLI::App* AddCompare(CLI::App& app, CompareFlags* f) {
   CLI::App* command =
       app.add_subcommand("compare", "Compare policies: steady loads, a flash crowd, a ramp, a day");
   command->footer(absl::StrCat(kCompareAbout, "\n\nPolicies:\n", PolicyHelp("  "), "\n", kCompareExamples));
-  command->add_option("APP", f->application, "The application: " + ApplicationNames())->required();
+  command->add_option("APP", f->application, "The application: " + apps::ApplicationNames())->required();
   command->add_option("--profile", f->profile, "Written by curtail train; most policies go by it");
   command->add_flag("--any-machine", f->any_machine, "Take a profile of another machine, too");
   command->add_option("--policies", f->policies, PoliciesHelp());
@@ -382,16 +382,16 @@ std::vector<std::string> GivenFlags(const CLI::App& command) {
 // A flag whose value may be left out does not take the application for it: `up --scale social` starts social. Where no word
 // is an application, the one behind the flag is meant as one, misspelt, unless it may be the value.
 void LeaveApplications(std::vector<std::string>* words) {
-  constexpr std::pair<std::string_view, std::string_view> kDefaults[] = {{"--scale", kPaperScale},
+  constexpr std::pair<std::string_view, std::string_view> kDefaults[] = {{"--scale", deploy::kPaperScale},
                                                                          {"--dashboard", "0"}};
-  const std::vector<std::string> names = absl::StrSplit(ApplicationNames(), ", ");
+  const std::vector<std::string> names = absl::StrSplit(apps::ApplicationNames(), ", ");
   const auto application = [&](const std::string& word) {
     return std::find(names.begin(), names.end(), word) != names.end() || absl::EndsWith(word, ".yaml");
   };
   const bool named = std::any_of(words->begin(), words->end(), application);
   for (size_t i = 0; i + 1 < words->size(); ++i) {
     const std::string& next = (*words)[i + 1];
-    const bool meant = !named && !next.starts_with('-') && next != kPaperScale &&
+    const bool meant = !named && !next.starts_with('-') && next != deploy::kPaperScale &&
                        next.find_first_of("0123456789:") == std::string::npos;
     for (const auto& [flag, value] : kDefaults) {
       if ((meant || application(next)) && (*words)[i] == flag) (*words)[i] = Join(flag, "=", value);
@@ -422,8 +422,9 @@ std::optional<int> Parse(CLI::App& app, const DocCommands& docs, std::vector<std
     return kBadConfig;
   }
   if (!*docs.man && !*docs.completion) return std::nullopt;
-  console.Print(*docs.man ? ManPage(app, CURTAIL_VERSION)
-                          : CompletionScript(app, docs.shell, absl::StrSplit(ApplicationNames(), ", ")));
+  console.Print(*docs.man
+                    ? ManPage(app, CURTAIL_VERSION)
+                    : CompletionScript(app, docs.shell, absl::StrSplit(apps::ApplicationNames(), ", ")));
   return kOk;
 }
 

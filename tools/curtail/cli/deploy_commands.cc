@@ -4,10 +4,10 @@
 #include <CLI/CLI.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "apps/shipped/application.h"
 #include "curtail/adapt/policy_kind.h"
 #include "tools/curtail/cli/command_examples.h"
 #include "tools/curtail/cli/request_flags.h"
-#include "tools/curtail/deploy/application.h"
 #include "tools/curtail/deploy/down_command.h"
 #include "tools/curtail/deploy/logs_command.h"
 #include "tools/curtail/deploy/ps_command.h"
@@ -29,7 +29,7 @@ constexpr char kAdminTargetHelp[] =
     "APP, APP/SERVICE or APP/SERVICE.INSTANCE of what is up, or an admin address (the server's --admin)";
 
 // How a topology is changed by a command line.
-void AddTopologyFlags(CLI::App& command, TopologyChanges* changes) {
+void AddTopologyFlags(CLI::App& command, deploy::TopologyChanges* changes) {
   command.add_option("--overlay", changes->overlay,
                      "A file with keys of its services, as curtail provision writes it");
   command.add_option("--set", changes->set, "NAME=VALUE: a variable of the topology, or SERVICE.KEY=VALUE")
@@ -47,7 +47,7 @@ void AddTopologyFlags(CLI::App& command, TopologyChanges* changes) {
       .add_option("--scale", changes->scale,
                   "N: how many of each service that scales; without N as large as in the paper")
       ->expected(0, 1)
-      ->default_str(kPaperScale);
+      ->default_str(deploy::kPaperScale);
   command.add_flag("--monolith", changes->monolith,
                    "All services in one process, which call each other there; stores stay processes");
 }
@@ -56,7 +56,7 @@ void AddTopologyFlags(CLI::App& command, TopologyChanges* changes) {
 
 CLI::App* AddUp(CLI::App& app, UpFlags* f) {
   CLI::App* command = app.add_subcommand("up", "Start an application on this machine and look after it");
-  command->add_option("APP", f->application, ApplicationNames() + ", or a topology file")->required();
+  command->add_option("APP", f->application, apps::ApplicationNames() + ", or a topology file")->required();
   command->add_flag("-d,--detach", f->detach, "Return once it is up; it goes on in the background");
   command->add_option("--config", f->config, "Threading model of the service that clients call");
   command->add_option("--policy", f->policy, "Changes it by the load: " + PolicyNames());
@@ -92,7 +92,7 @@ CLI::App* AddUp(CLI::App& app, UpFlags* f) {
 CLI::App* AddRender(CLI::App& app, RenderFlags* f) {
   CLI::App* command =
       app.add_subcommand("render", "Write an application for Kubernetes, Helm or Docker Compose");
-  command->add_option("APP", f->application, ApplicationNames() + ", or a topology file")->required();
+  command->add_option("APP", f->application, apps::ApplicationNames() + ", or a topology file")->required();
   command->add_option("--to", f->to, "kubernetes, helm or compose")
       ->required()
       ->check(CLI::IsMember({"kubernetes", "helm", "compose"}));
@@ -107,7 +107,7 @@ CLI::App* AddRender(CLI::App& app, RenderFlags* f) {
 CLI::App* AddProvision(CLI::App& app, ProvisionFlags* f) {
   CLI::App* command = app.add_subcommand(
       "provision", "Find how services should share this machine: more for the one that saturates first");
-  command->add_option("APP", f->application, ApplicationNames() + ", or a topology file")->required();
+  command->add_option("APP", f->application, apps::ApplicationNames() + ", or a topology file")->required();
   command->add_option("--qos", f->qos, "What must hold, with a bound of a percentile: 'p99<50ms,errors<1%'")
       ->capture_default_str();
   command->add_option("--rps", f->load.rps, "Requests a second at which it begins")

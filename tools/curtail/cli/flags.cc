@@ -112,22 +112,6 @@ std::string CommandText(const std::vector<std::string>& arguments) {
   return text;
 }
 
-absl::StatusOr<std::string> ReadWholeFile(const std::string& path, size_t limit) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) {
-    const std::string text = absl::StrCat("cannot open ", path, ": ", std::generic_category().message(errno));
-    return errno == ENOENT ? absl::NotFoundError(text) : absl::InternalError(text);
-  }
-  std::string content(limit + 1, '\0');
-  in.read(content.data(), static_cast<std::streamsize>(content.size()));
-  if (in.bad()) return absl::InternalError(absl::StrCat("cannot read ", path));
-  content.resize(static_cast<size_t>(in.gcount()));
-  if (content.size() > limit) {
-    return absl::ResourceExhaustedError(absl::StrCat(path, " is longer than ", limit, " bytes"));
-  }
-  return content;
-}
-
 absl::Status CheckWritable(const std::string& path) {
   if (path.empty() || path == "-") return absl::OkStatus();
   const auto cannot = [&](int error) {

@@ -32,9 +32,6 @@ std::string WithoutSecret(std::string_view line);
 // The command line as a shell takes it, with the secrets of -H and --metadata left out.
 std::string CommandText(const std::vector<std::string>& arguments);
 
-// The whole file. Errors: NOT_FOUND, INTERNAL, RESOURCE_EXHAUSTED when it is longer than `limit` bytes.
-absl::StatusOr<std::string> ReadWholeFile(const std::string& path, size_t limit);
-
 // So that a long run is not started whose result could not be written. OK for an empty path and for "-". Errors: INVALID_ARGUMENT that
 // says why: a directory, a folder that is not there or may not be written to.
 absl::Status CheckWritable(const std::string& path);

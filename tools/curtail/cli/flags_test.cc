@@ -55,11 +55,5 @@ TEST(CommandText, QuotesAndKeepsNoSecrets) {
   EXPECT_THAT(text, testing::HasSubstr("'x-id: seen'"));
 }
 
-TEST(ReadWholeFile, ReadsUpToItsLimit) {
-  EXPECT_EQ(ReadWholeFile("/nonexistent", 10).status().code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(*ReadWholeFile("/dev/null", 10), "");
-  EXPECT_EQ(ReadWholeFile("/dev/zero", 10).status().code(), absl::StatusCode::kResourceExhausted);
-}
-
 }  // namespace
 }  // namespace curtail::tool

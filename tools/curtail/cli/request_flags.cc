@@ -5,9 +5,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_format.h"
+#include "apps/shipped/application.h"
 #include "curtail/base/strings.h"
 #include "tools/curtail/cli/flags.h"
-#include "tools/curtail/deploy/application.h"
 #include "tools/curtail/load/load_flags.h"
 
 namespace curtail::tool {
@@ -66,7 +66,7 @@ void AddMessageFlags(CLI::App& load, LoadFlags* f) {
 
 void AddOwnOptions(CLI::App& command, const char* group,
                    const std::function<void(const std::string& name, const std::string& value)>& set) {
-  for (const auto& [name, help] : OwnOptions()) {
+  for (const auto& [name, help] : apps::OwnOptions()) {
     command
         .add_option_function<std::string>(
             Join(name.size() == 1 ? "-" : "--", name),

@@ -159,7 +159,8 @@ int FailCompare(Console& console, const absl::Status& status) {
 }  // namespace
 
 int RunCompare(const CompareFlags& flags, Console& console, const std::atomic<bool>& stop) {
-  if (!IsApplication(flags.application)) return FailCompare(console, NoApplication(flags.application));
+  if (!apps::IsApplication(flags.application))
+    return FailCompare(console, apps::NoApplication(flags.application));
   std::optional<Profile> profile;
   if (!flags.profile.empty()) {
     absl::StatusOr<Profile> read = ReadProfileFile(flags.profile, flags.any_machine);
@@ -175,8 +176,8 @@ int RunCompare(const CompareFlags& flags, Console& console, const std::atomic<bo
   if (flags.dry_run) return kOk;
   PolicyComparison comparison = DescribeComparison(*plan);
   comparison.profile = profile ? absl::StrCat(flags.profile, ", trained ", profile->created) : "";
-  const absl::StatusOr<std::unique_ptr<Application>> application =
-      MakeApplication(flags.application, flags.options);
+  const absl::StatusOr<std::unique_ptr<apps::Application>> application =
+      apps::MakeApplication(flags.application, flags.options);
   if (!application.ok()) return FailCompare(console, application.status());
   if (profile && profile->service != (*application)->service) {
     return FailCompare(console, absl::InvalidArgumentError(
@@ -185,7 +186,7 @@ int RunCompare(const CompareFlags& flags, Console& console, const std::atomic<bo
   }
   comparison.application = (*application)->name;
   comparison.data = (*application)->description;
-  LogFolder logs;
+  deploy::LogFolder logs;
   if (logs.path().empty()) {
     return FailCompare(
         console, absl::InternalError("cannot make a folder for logs; set TMPDIR to one that can be written"));

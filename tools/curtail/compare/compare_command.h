@@ -7,16 +7,16 @@
 #include <cstdint>
 #include <string>
 
+#include "apps/shipped/application.h"
 #include "tools/curtail/cli/console.h"
 #include "tools/curtail/compare/policy_runs.h"
 #include "tools/curtail/compare/policy_trial.h"
-#include "tools/curtail/deploy/application.h"
 
 namespace curtail::tool {
 
 struct CompareFlags {
   std::string application;
-  ApplicationOptions options;
+  apps::ApplicationOptions options;
   std::string profile;
   bool any_machine = false;
   std::string policies;  // empty: those of DefaultPolicies()

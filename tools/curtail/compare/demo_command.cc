@@ -60,7 +60,7 @@ absl::StatusOr<TrainingPlan> MakeTraining(const DemoFlags& flags) {
 // A demo in progress.
 class Demo {
  public:
-  Demo(const DemoFlags& flags, TrainingPlan plan, const LogFolder& logs, Console& console,
+  Demo(const DemoFlags& flags, TrainingPlan plan, const deploy::LogFolder& logs, Console& console,
        const std::atomic<bool>& stop)
       : flags_(flags),
         profile_path_(flags.profile.empty() ? absl::StrCat(logs.path(), "/profile.json") : flags.profile),
@@ -83,10 +83,10 @@ class Demo {
   const DemoFlags& flags_;
   const std::string profile_path_;
   TrainingPlan training_plan_;
-  const LogFolder& logs_;
+  const deploy::LogFolder& logs_;
   Console& console_;
   const std::atomic<bool>& stop_;
-  std::unique_ptr<Application> application_;
+  std::unique_ptr<apps::Application> application_;
   Profile profile_;
   Profile blocking_;  // of a service whose libraries block
   std::string blocking_path_;
@@ -95,7 +95,8 @@ class Demo {
 
 absl::Status Demo::Run() {
   console_.Note("reading the queries, and their true neighbours by brute force (kept for the next time) ...");
-  absl::StatusOr<std::unique_ptr<Application>> application = MakeApplication("hdsearch", flags_.application);
+  absl::StatusOr<std::unique_ptr<apps::Application>> application =
+      apps::MakeApplication("hdsearch", flags_.application);
   if (!application.ok()) return application.status();
   application_ = *std::move(application);
   if (stop_) return absl::CancelledError("interrupted");
@@ -109,7 +110,8 @@ absl::Status Demo::Train() {
                                  console_.Bold("1. learn which config suits which load"), flags_.configs,
                                  absl::StrJoin(training_plan_.loads, ", "),
                                  static_cast<double>(training_plan_.ExpectedTime().count()) / 1e9));
-  const absl::StatusOr<std::unique_ptr<Tiers>> tiers = Tiers::Start(*application_, logs_, stop_);
+  const absl::StatusOr<std::unique_ptr<deploy::Tiers>> tiers =
+      deploy::Tiers::Start(application_->topology, logs_, stop_);
   if (!tiers.ok()) return tiers.status();
   const absl::StatusOr<std::unique_ptr<Subject>> subject = Subject::Over(*application_, **tiers, stop_);
   if (!subject.ok()) return subject.status();
@@ -168,7 +170,7 @@ absl::Status Demo::Compare() {
   if (!plan.ok()) return plan.status();
   comparison_ = DescribeComparison(*plan);
   comparison_.application = application_->name;
-  const ServiceSpec& leaf = *application_->topology.Find("leaf");
+  const deploy::ServiceSpec& leaf = *application_->topology.Find("leaf");
   comparison_.data = absl::StrFormat("%s, %d leaves (%s)", application_->topology.variables.at("data"),
                                      leaf.instances(), leaf.config);
   comparison_.profile = "trained by this demo";
@@ -205,7 +207,7 @@ int RunDemo(const DemoFlags& flags, Console& console, const std::atomic<bool>& s
       return kBadConfig;
     }
   }
-  LogFolder logs;
+  deploy::LogFolder logs;
   if (logs.path().empty()) {
     console.Error("cannot make a folder for logs", "set TMPDIR to a folder that can be written");
     return kFailed;

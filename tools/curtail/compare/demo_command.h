@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <string>
 
+#include "apps/shipped/application.h"
 #include "tools/curtail/cli/console.h"
-#include "tools/curtail/deploy/application.h"
 
 namespace curtail::tool {
 
@@ -17,7 +17,7 @@ struct DemoFlags {
   std::string configs = "auto,SIB1,SIP1,SDB1-16,SDB1-50";
   std::string loads = "200,500,1k,2k,4k";
   std::string policies;  // empty: those of DemoPolicies()
-  ApplicationOptions application{{.judged = 500}};
+  apps::ApplicationOptions application{{.judged = 500}};
   std::string html = "curtail-demo.html";
   std::string json;
   std::string profile;  // keeps the profile here

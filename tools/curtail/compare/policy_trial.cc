@@ -71,10 +71,10 @@ absl::Status ReadDecisions(AdminClient& admin, TimePoint start, Nanos length, Po
   return absl::OkStatus();
 }
 
-MidTierSetup SetupOf(const PolicyChoice& policy, const TrialOptions& options) {
-  MidTierSetup setup{.policy = policy.policy,
-                     .slo = options.slo,
-                     .cpu_weight = policy.cpu_weight.value_or(options.cpu_weight)};
+deploy::MidTierSetup SetupOf(const PolicyChoice& policy, const TrialOptions& options) {
+  deploy::MidTierSetup setup{.policy = policy.policy,
+                             .slo = options.slo,
+                             .cpu_weight = policy.cpu_weight.value_or(options.cpu_weight)};
   if (policy.wants_profile) setup.profile = policy.profile.empty() ? options.profile : policy.profile;
   setup.any_machine = options.any_machine;
   return setup;
@@ -83,8 +83,8 @@ MidTierSetup SetupOf(const PolicyChoice& policy, const TrialOptions& options) {
 // Starts leaves and a mid-tier under the policy, sends the scenario's arrivals, and ends the processes.
 class Trial {
  public:
-  Trial(const Application& application, const LogFolder& logs, const TrialOptions& options, Console& console,
-        const std::atomic<bool>& stop)
+  Trial(const apps::Application& application, const deploy::LogFolder& logs, const TrialOptions& options,
+        Console& console, const std::atomic<bool>& stop)
       : application_(application), logs_(logs), options_(options), console_(console), stop_(stop) {}
 
   // Fills what was measured. Errors: as RunTrials().
@@ -92,8 +92,8 @@ class Trial {
                    const std::string& label, PolicyMeasurement* measured);
 
  private:
-  const Application& application_;
-  const LogFolder& logs_;
+  const apps::Application& application_;
+  const deploy::LogFolder& logs_;
   const TrialOptions& options_;
   Console& console_;
   const std::atomic<bool>& stop_;
@@ -104,9 +104,10 @@ absl::Status Trial::Run(const PolicyChoice& policy, const Scenario& scenario, ui
   const absl::StatusOr<Schedule> schedule = Schedule::Make(scenario.curve, Gaps::kPoisson, seed);
   if (!schedule.ok()) return schedule.status();
   console_.Progress(label);
-  const absl::StatusOr<std::unique_ptr<Tiers>> tiers = Tiers::Start(application_, logs_, stop_);
+  const absl::StatusOr<std::unique_ptr<deploy::Tiers>> tiers =
+      deploy::Tiers::Start(application_.topology, logs_, stop_);
   if (!tiers.ok()) return tiers.status();
-  const absl::StatusOr<std::unique_ptr<MidTier>> mid_tier =
+  const absl::StatusOr<std::unique_ptr<deploy::MidTier>> mid_tier =
       (*tiers)->StartMidTier(SetupOf(policy, options_), /*admin=*/true);
   if (!mid_tier.ok()) return mid_tier.status();
   const absl::StatusOr<std::shared_ptr<const Workload>> workload = application_.requests();
@@ -148,8 +149,8 @@ absl::Status Trial::Run(const PolicyChoice& policy, const Scenario& scenario, ui
 // Runs whole rounds.
 class Rounds {
  public:
-  Rounds(const Application& application, const LogFolder& logs, const ComparisonPlan& plan, Console& console,
-         const std::atomic<bool>& stop, PolicyComparison& comparison)
+  Rounds(const apps::Application& application, const deploy::LogFolder& logs, const ComparisonPlan& plan,
+         Console& console, const std::atomic<bool>& stop, PolicyComparison& comparison)
       : plan_(plan),
         console_(console),
         stop_(stop),
@@ -229,8 +230,9 @@ int ComparisonPlan::looks() const {
   return std::max(1, max_rounds - std::max(rounds, static_cast<int>(kRoundsToJudge)) + 1);
 }
 
-absl::Status RunTrials(const Application& application, const LogFolder& logs, const ComparisonPlan& plan,
-                       Console& console, const std::atomic<bool>& stop, PolicyComparison& comparison) {
+absl::Status RunTrials(const apps::Application& application, const deploy::LogFolder& logs,
+                       const ComparisonPlan& plan, Console& console, const std::atomic<bool>& stop,
+                       PolicyComparison& comparison) {
   Rounds rounds(application, logs, plan, console, stop, comparison);
   const TimePoint begun = Now();
   for (int done = 0;; ++done) {

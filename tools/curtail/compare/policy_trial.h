@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "apps/shipped/application.h"
 #include "curtail/adapt/envelope.h"
+#include "curtail/deploy/tiers.h"
 #include "tools/curtail/cli/console.h"
 #include "tools/curtail/compare/policy_runs.h"
 #include "tools/curtail/compare/scenario.h"
-#include "tools/curtail/deploy/application.h"
-#include "tools/curtail/deploy/tiers.h"
 
 namespace curtail::tool {
 
@@ -64,7 +64,8 @@ struct ComparisonPlan {
 // alone; in each round another policy begins. Policies of a round and scenario get the same
 // arrivals. After plan.rounds it adds rounds while Unsettled() (policy_judge.h) names a pair. Adds to `comparison.runs` what was measured, also when it fails. Errors: CANCELLED when
 // stopped; those of Tiers; what kept a run from starting.
-absl::Status RunTrials(const Application& application, const LogFolder& logs, const ComparisonPlan& plan,
-                       Console& console, const std::atomic<bool>& stop, PolicyComparison& comparison);
+absl::Status RunTrials(const apps::Application& application, const deploy::LogFolder& logs,
+                       const ComparisonPlan& plan, Console& console, const std::atomic<bool>& stop,
+                       PolicyComparison& comparison);
 
 }  // namespace curtail::tool

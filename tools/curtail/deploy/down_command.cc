@@ -9,12 +9,12 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "apps/shipped/application.h"
 #include "curtail/base/clock.h"
 #include "curtail/base/strings.h"
 #include "curtail/rpc/transport/socket.h"
 #include "tools/curtail/cli/exit_code.h"
 #include "tools/curtail/cli/flags.h"
-#include "tools/curtail/deploy/application.h"
 #include "tools/curtail/deploy/run_folder.h"
 
 namespace curtail::tool {
@@ -50,7 +50,7 @@ int RunDown(const DownFlags& flags, Console& console, const std::atomic<bool>& s
   const absl::StatusOr<pid_t> still = KeeperOf(flags.application);
   if (!process || !still.ok() || *still != *keeper) {
     // That nothing has to be ended is what the caller wants; a name that cannot be is the caller's mistake.
-    if (IsApplication(flags.application) || WasUp(flags.application)) {
+    if (apps::IsApplication(flags.application) || WasUp(flags.application)) {
       console.Note(std::string(Message(NotUp(flags.application))));
       return kOk;
     }

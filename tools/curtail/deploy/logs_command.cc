@@ -15,8 +15,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "curtail/base/strings.h"
+#include "curtail/load/message/internal/closest.h"
 #include "tools/curtail/cli/exit_code.h"
-#include "tools/curtail/cli/suggest.h"
 #include "tools/curtail/deploy/run_folder.h"
 #include "tools/curtail/deploy/target.h"
 
@@ -65,7 +65,7 @@ std::vector<std::string> FindNew(const LogsFlags& flags, std::map<std::string, L
 int NoLogs(const LogsFlags& flags, const std::vector<std::string>& names, Console& console) {
   if (!names.empty()) {
     console.Error(absl::StrCat(flags.application, " has no log of ", flags.process, "; there are ",
-                               absl::StrJoin(names, ", "), DidYouMean(flags.process, names)),
+                               absl::StrJoin(names, ", "), internal::DidYouMean(flags.process, names)),
                   "");
   } else if (IsUp(flags.application)) {
     console.Error(absl::StrCat(flags.application, " has no logs yet"), "");

@@ -7,12 +7,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "apps/shipped/application.h"
 #include "curtail/base/strings.h"
-#include "curtail/deploy/process_usage.h"
+#include "curtail/deploy/deployment.h"
+#include "curtail/deploy/process/process_usage.h"
 #include "tools/curtail/cli/exit_code.h"
 #include "tools/curtail/deploy/admin_client.h"
-#include "tools/curtail/deploy/application.h"
-#include "tools/curtail/deploy/deployment.h"
 #include "tools/curtail/deploy/run_folder.h"
 
 namespace curtail::tool {
@@ -24,8 +24,8 @@ constexpr Nanos kLookTimeout = std::chrono::milliseconds(500);
 ProcessLook LookAt(const ProcessState& process) {
   ProcessLook row{.health = "-", .config = process.under};
   const bool grpc = process.protocol == "grpc";
-  if (grpc && process.state != StateName(Instance::State::kWaiting)) {
-    const absl::Status health = CheckHealth(process.address, kLookTimeout);
+  if (grpc && process.state != deploy::StateName(deploy::Instance::State::kWaiting)) {
+    const absl::Status health = deploy::CheckHealth(process.address, kLookTimeout);
     if (!absl::IsUnimplemented(health)) row.health = health.ok() ? "serving" : "not serving";
   }
   if (row.health == "serving" && !process.admin.empty()) {
@@ -92,7 +92,7 @@ int RunPs(const PsFlags& flags, Console& console) {
     if (absl::IsNotFound(state.status()) && flags.application.empty()) continue;
     if (!state.ok()) {
       console.Error(std::string(Message(state.status())), "");
-      return IsApplication(name) || WasUp(name) ? kFailed : kBadConfig;
+      return apps::IsApplication(name) || WasUp(name) ? kFailed : kBadConfig;
     }
     for (ProcessState& process : state->processes) process.look = LookAt(process);
     absl::StrAppend(&json, json.empty() ? "" : ",\n", ToJson(*state));

@@ -16,10 +16,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "apps/shipped/shipped_applications.h"
 #include "curtail/base/internal/json_document.h"
+#include "curtail/base/read_file.h"
+#include "curtail/load/message/internal/closest.h"
 #include "tools/curtail/cli/flags.h"
-#include "tools/curtail/cli/suggest.h"
-#include "tools/curtail/deploy/shipped_applications.h"
 
 namespace curtail::tool {
 namespace {
@@ -72,7 +73,8 @@ absl::Status MakePrivate(const std::string& path) {
 
 std::vector<std::string> ShippedNames() {
   std::vector<std::string> names;
-  for (const ShippedApplication& shipped : ShippedApplications()) names.emplace_back(shipped.name);
+  for (const apps::ShippedApplication& shipped : apps::ShippedApplications())
+    names.emplace_back(shipped.name);
   return names;
 }
 
@@ -246,8 +248,9 @@ bool WasUp(const std::string& application) {
 
 absl::Status NotUp(std::string_view application) {
   const std::vector<std::string> up = ApplicationsUp();
-  std::string meant = DidYouMean(application, up);
-  if (meant.empty() && !WasUp(std::string(application))) meant = DidYouMean(application, ShippedNames());
+  std::string meant = internal::DidYouMean(application, up);
+  if (meant.empty() && !WasUp(std::string(application)))
+    meant = internal::DidYouMean(application, ShippedNames());
   return absl::NotFoundError(absl::StrCat(std::string(application), " is not up; ",
                                           up.empty()       ? "nothing is"
                                           : up.size() == 1 ? up.front() + " is"

@@ -15,8 +15,6 @@
 
 #include "apps/kit/temp_dir.h"
 #include "curtail/base/strings.h"
-#include "tools/curtail/deploy/deployment.h"
-#include "tools/curtail/deploy/find_program.h"
 
 namespace curtail::tool {
 namespace {
@@ -156,34 +154,6 @@ TEST_F(RunFolderTest, CorruptStatesAreRefused) {
     EXPECT_FALSE(ParseUpState(good.substr(0, length)).ok()) << length;
   }
   EXPECT_FALSE(ParseUpState(R"({"schema_version": 2})").ok());
-}
-
-TEST(CpusTest, ReadsSetsAndRefusesTheRest) {
-  EXPECT_THAT(*ParseCpus("0"), ElementsAre(0));
-  EXPECT_THAT(*ParseCpus("0-2,5"), ElementsAre(0, 1, 2, 5));
-  for (const char* wrong : {"", "a", "1-", "-1", "2-1", "0,,1", "0-1-2", "99999"}) {
-    EXPECT_FALSE(ParseCpus(wrong).ok()) << wrong;
-  }
-}
-
-TEST(FindProgramTest, LooksInThePathAndSaysWhatIsMissing) {
-  EXPECT_TRUE(FindProgram("sh").ok());
-  EXPECT_EQ(*FindProgram("./own"), "./own") << "a path is taken as it is";
-  const std::string missing(FindProgram("no-such-program").status().message());
-  EXPECT_THAT(missing, HasSubstr("no-such-program is missing: it is not in /"));
-  EXPECT_THAT(missing, HasSubstr("libexec/curtail"));
-}
-
-TEST(FindProgramTest, LooksFirstWhereItIsTold) {
-  const apps::TempDir dir;
-  const std::string own = dir.Write("sh", "#!/bin/true\n");
-  setenv("CURTAIL_PATH", ("/nowhere:" + dir.File("")).c_str(), 1);
-  EXPECT_NE(*FindProgram("sh"), own) << "it cannot be run";
-  ASSERT_EQ(chmod(own.c_str(), 0700), 0);
-  EXPECT_EQ(*FindProgram("sh"), own);
-  EXPECT_THAT(FindProgram("no-such-program").status().message(), HasSubstr("CURTAIL_PATH or PATH"));
-  unsetenv("CURTAIL_PATH");
-  EXPECT_NE(*FindProgram("sh"), own);
 }
 
 }  // namespace

@@ -97,14 +97,14 @@ absl::StatusOr<std::unique_ptr<Subject>> Subject::Make(const SubjectFlags& flags
                                                        const std::atomic<bool>& stop) {
   std::unique_ptr<Subject> subject(new Subject(stop));
   const std::vector<std::string>& targets = flags.load.targets;
-  const bool start = targets.size() == 1 && IsApplication(targets.front());
+  const bool start = targets.size() == 1 && apps::IsApplication(targets.front());
   absl::Status made = start ? subject->StartApplication(flags, console) : subject->Reach(flags, console);
   if (!made.ok()) return made;
   return subject;
 }
 
-absl::StatusOr<std::unique_ptr<Subject>> Subject::Over(const Application& application, Tiers& tiers,
-                                                       const std::atomic<bool>& stop) {
+absl::StatusOr<std::unique_ptr<Subject>> Subject::Over(const apps::Application& application,
+                                                       deploy::Tiers& tiers, const std::atomic<bool>& stop) {
   std::unique_ptr<Subject> subject(new Subject(stop));
   if (absl::Status started = subject->StartMidTier(application, tiers, {}); !started.ok()) return started;
   return subject;
@@ -116,24 +116,27 @@ absl::Status Subject::StartApplication(const SubjectFlags& flags, Console& conso
   if (!timeout.ok()) return absl::InvalidArgumentError(Join("--timeout: ", Message(timeout.status())));
   options_.timeout = *timeout;
   options_.channel.connections = flags.load.connections.value_or(1);
-  logs_ = std::make_unique<LogFolder>();
+  logs_ = std::make_unique<deploy::LogFolder>();
   if (logs_->path().empty()) {
     return absl::InternalError("cannot make a folder for logs; set TMPDIR to one that can be written");
   }
-  absl::StatusOr<std::unique_ptr<Application>> application =
-      MakeApplication(flags.load.targets.front(), flags.application);
+  absl::StatusOr<std::unique_ptr<apps::Application>> application =
+      apps::MakeApplication(flags.load.targets.front(), flags.application);
   if (!application.ok()) return application.status();
   application_ = *std::move(application);
   console.Note(absl::StrCat("starting ", application_->description, " ..."));
-  absl::StatusOr<std::unique_ptr<Tiers>> tiers = Tiers::Start(*application_, *logs_, stop_);
+  absl::StatusOr<std::unique_ptr<deploy::Tiers>> tiers =
+      deploy::Tiers::Start(application_->topology, *logs_, stop_);
   if (!tiers.ok()) return tiers.status();
   own_tiers_ = *std::move(tiers);
   return StartMidTier(*application_, *own_tiers_, {.fence = flags.fence});
 }
 
-absl::Status Subject::StartMidTier(const Application& application, Tiers& tiers, MidTierSetup setup) {
+absl::Status Subject::StartMidTier(const apps::Application& application, deploy::Tiers& tiers,
+                                   deploy::MidTierSetup setup) {
   tiers_ = &tiers;
-  absl::StatusOr<std::unique_ptr<MidTier>> mid_tier = tiers.StartMidTier(std::move(setup), /*admin=*/true);
+  absl::StatusOr<std::unique_ptr<deploy::MidTier>> mid_tier =
+      tiers.StartMidTier(std::move(setup), /*admin=*/true);
   if (!mid_tier.ok()) return mid_tier.status();
   mid_tier_ = *std::move(mid_tier);
   absl::StatusOr<std::shared_ptr<const Workload>> workload = application.requests();
@@ -286,10 +289,10 @@ absl::StatusOr<LoadResult> Subject::Drive(const Workload& workload, const DriveO
 
 absl::Status CheckTarget(const SubjectFlags& flags) {
   for (const std::string& target : flags.load.targets) {
-    if (IsAddress(target) || IsApplication(target)) continue;
+    if (IsAddress(target) || apps::IsApplication(target)) continue;
     if (const auto found = FindProcesses(target); found.ok()) continue;
     return absl::NotFoundError(
-        absl::StrCat(NoApplication(target).message(),
+        absl::StrCat(apps::NoApplication(target).message(),
                      "\na server that runs is given by its address, HOST:PORT or unix:PATH"));
   }
   return absl::OkStatus();

@@ -12,13 +12,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "apps/shipped/application.h"
 #include "curtail/adapt/profile.h"
+#include "curtail/deploy/tiers.h"
 #include "curtail/load/drive/runner.h"
 #include "curtail/load/message/workload.h"
 #include "tools/curtail/cli/console.h"
 #include "tools/curtail/deploy/admin_client.h"
-#include "tools/curtail/deploy/application.h"
-#include "tools/curtail/deploy/tiers.h"
 #include "tools/curtail/load/load_flags.h"
 
 namespace curtail::tool {
@@ -29,7 +29,7 @@ struct SubjectFlags {
   LoadFlags load;
   std::string admin;  // of a server that runs already
   std::string fence;  // the mode of an application that is started; empty: the topology's
-  ApplicationOptions application;
+  apps::ApplicationOptions application;
 };
 
 // Requests in closed loop.
@@ -54,8 +54,8 @@ class Subject {
   static absl::StatusOr<std::unique_ptr<Subject>> Make(const SubjectFlags& flags, Console& console,
                                                        const std::atomic<bool>& stop);
   // A mid-tier of `application` that runs over `tiers`, both of which outlive it.
-  static absl::StatusOr<std::unique_ptr<Subject>> Over(const Application& application, Tiers& tiers,
-                                                       const std::atomic<bool>& stop);
+  static absl::StatusOr<std::unique_ptr<Subject>> Over(const apps::Application& application,
+                                                       deploy::Tiers& tiers, const std::atomic<bool>& stop);
 
   // Puts a config in force. Errors: INVALID_ARGUMENT when the server cannot run under it.
   absl::Status SwitchTo(const Config& config);
@@ -88,7 +88,8 @@ class Subject {
  private:
   explicit Subject(const std::atomic<bool>& stop) : stop_(stop) {}
   absl::Status StartApplication(const SubjectFlags& flags, Console& console);
-  absl::Status StartMidTier(const Application& application, Tiers& tiers, MidTierSetup setup);
+  absl::Status StartMidTier(const apps::Application& application, deploy::Tiers& tiers,
+                            deploy::MidTierSetup setup);
   absl::Status Reach(const SubjectFlags& flags, Console& console);
   absl::Status Check();
   // The CPU that the server's process has used so far; absent where it does not say.
@@ -98,11 +99,11 @@ class Subject {
 
   const std::atomic<bool>& stop_;
   // Of an application that was started; else null.
-  std::unique_ptr<LogFolder> logs_;
-  std::unique_ptr<Application> application_;
-  std::unique_ptr<Tiers> own_tiers_;
-  Tiers* tiers_ = nullptr;
-  std::unique_ptr<MidTier> mid_tier_;
+  std::unique_ptr<deploy::LogFolder> logs_;
+  std::unique_ptr<apps::Application> application_;
+  std::unique_ptr<deploy::Tiers> own_tiers_;
+  deploy::Tiers* tiers_ = nullptr;
+  std::unique_ptr<deploy::MidTier> mid_tier_;
 
   std::shared_ptr<const Workload> workload_;
   std::string service_;

@@ -8,7 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "tools/curtail/cli/suggest.h"
+#include "curtail/load/message/internal/closest.h"
 
 namespace curtail::tool {
 namespace {
@@ -34,7 +34,7 @@ absl::Status NoProcess(const UpState& state, std::string_view asked) {
   }
   return absl::NotFoundError(absl::StrCat(state.application, " has no service or process ",
                                           std::string(asked), "; there are ", absl::StrJoin(texts, ", "),
-                                          DidYouMean(asked, names)));
+                                          internal::DidYouMean(asked, names)));
 }
 
 }  // namespace

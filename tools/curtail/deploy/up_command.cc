@@ -22,14 +22,14 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "apps/shipped/application.h"
 #include "curtail/base/strings.h"
+#include "curtail/deploy/deployment.h"
+#include "curtail/deploy/find_program.h"
+#include "curtail/deploy/topology.h"
 #include "tools/curtail/cli/exit_code.h"
 #include "tools/curtail/cli/flags.h"
-#include "tools/curtail/deploy/application.h"
-#include "tools/curtail/deploy/deployment.h"
-#include "tools/curtail/deploy/find_program.h"
 #include "tools/curtail/deploy/run_folder.h"
-#include "tools/curtail/deploy/topology.h"
 #include "tools/curtail/deploy/up_reporter.h"
 #include "tools/curtail/observe/dashboard.h"
 
@@ -55,8 +55,8 @@ int FailUp(Console& console, const absl::Status& status, const std::string& hint
   }
 }
 
-absl::StatusOr<Topology> Wanted(const UpFlags& flags) {
-  absl::StatusOr<Topology> topology = LoadTopology(flags.application, flags.changes);
+absl::StatusOr<deploy::Topology> Wanted(const UpFlags& flags) {
+  absl::StatusOr<deploy::Topology> topology = apps::LoadTopology(flags.application, flags.changes);
   if (!topology.ok()) return topology;
   absl::Status status;
   if (!flags.fence.empty()) status.Update(topology->Fence(flags.fence));
@@ -89,21 +89,21 @@ double AvailableMib() {
 }
 
 // The memory that one instance of a service says it will take; nothing for a program that does not say.
-std::optional<double> MemoryMib(const Topology& topology, const ServiceSpec& service, const std::string& log,
-                                Nanos timeout, const std::atomic<bool>& stop) {
+std::optional<double> MemoryMib(const deploy::Topology& topology, const deploy::ServiceSpec& service,
+                                const std::string& log, Nanos timeout, const std::atomic<bool>& stop) {
   const std::optional<double> said =
       service.memory_mib > 0 ? std::optional<double>(service.memory_mib) : std::nullopt;
   if (!service.IsHosted()) return said;
   // Those that it calls do not stand yet; how many there are is all that it needs.
-  Addresses some;
-  for (const Wiring& call : service.calls) {
+  deploy::Addresses some;
+  for (const deploy::Wiring& call : service.calls) {
     some[call.service].assign(static_cast<size_t>(topology.Find(call.service)->instances()), "127.0.0.1:1");
   }
-  InstanceSetup setup;
+  deploy::InstanceSetup setup;
   setup.memory_only = true;
-  absl::StatusOr<std::vector<std::string>> argv = CommandOf(topology, service, 0, some, setup);
+  absl::StatusOr<std::vector<std::string>> argv = deploy::CommandOf(topology, service, 0, some, setup);
   if (!argv.ok()) return said;
-  const absl::StatusOr<std::string> program = FindProgram(argv->front());
+  const absl::StatusOr<std::string> program = deploy::FindProgram(argv->front());
   if (!program.ok()) return said;
   argv->front() = *program;
   auto process = deploy::Process::Spawn({.name = service.name, .argv = *argv, .log_path = log});
@@ -122,11 +122,11 @@ std::string MibText(double mib) {
 }
 
 // Says how much memory the processes take together. Errors: RESOURCE_EXHAUSTED when there is not so much.
-absl::Status CheckMemory(const Topology& topology, const UpFlags& flags, Nanos timeout,
+absl::Status CheckMemory(const deploy::Topology& topology, const UpFlags& flags, Nanos timeout,
                          const std::string& folder, Console& console, const std::atomic<bool>& stop) {
   double all = 0;
   std::vector<std::string> parts;
-  for (const ServiceSpec& service : topology.services) {
+  for (const deploy::ServiceSpec& service : topology.services) {
     if (!service.external.empty()) continue;
     const std::optional<double> mib =
         MemoryMib(topology, service, absl::StrCat(folder, "/memory.log"), timeout, stop);
@@ -150,22 +150,22 @@ absl::Status CheckMemory(const Topology& topology, const UpFlags& flags, Nanos t
 
 // ----- while it is up ------------------------------------------------------------------------------------------------
 
-const Instance& EntryOf(const std::vector<Instance>& instances) {
+const deploy::Instance& EntryOf(const std::vector<deploy::Instance>& instances) {
   return *std::find_if(instances.begin(), instances.end(),
-                       [](const Instance& instance) { return instance.service->entry; });
+                       [](const deploy::Instance& instance) { return instance.service->entry; });
 }
 
-std::string Summary(const Topology& topology, const std::vector<Instance>& instances,
+std::string Summary(const deploy::Topology& topology, const std::vector<deploy::Instance>& instances,
                     const std::string& dashboard, bool detached) {
-  const Instance& entry = EntryOf(instances);
-  const ServiceSpec& service = topology.entry();
+  const deploy::Instance& entry = EntryOf(instances);
+  const deploy::ServiceSpec& service = topology.entry();
   const std::string& under = service.policy.empty() ? service.config : service.policy;
   std::string text = absl::StrFormat("%s is up: %s at %s%s\n", topology.application, service.name,
                                      entry.address, under.empty() ? "" : " under " + under);
-  if (IsApplication(topology.application)) {
+  if (apps::IsApplication(topology.application)) {
     absl::StrAppendFormat(&text, "  load:  curtail load %s --rps 500\n", topology.application);
   }
-  for (const Instance& instance : instances) {
+  for (const deploy::Instance& instance : instances) {
     if (instance.service->protocol == "http")
       absl::StrAppendFormat(&text, "  HTTP:  http://%s/    %s\n", instance.address, instance.name);
   }
@@ -182,8 +182,8 @@ std::string Summary(const Topology& topology, const std::vector<Instance>& insta
 
 // From the start to the end of the processes. `on_up` is called once all serve.
 template <class OnUp>
-int Supervise(const Topology& topology, const UpFlags& flags, Nanos start_timeout, const RunFolder& folder,
-              Console& console, const std::atomic<bool>& stop, OnUp on_up) {
+int Supervise(const deploy::Topology& topology, const UpFlags& flags, Nanos start_timeout,
+              const RunFolder& folder, Console& console, const std::atomic<bool>& stop, OnUp on_up) {
   absl::StatusOr<std::unique_ptr<Dashboard>> dashboard =
       flags.dashboard.empty() ? nullptr : Dashboard::Start(flags.dashboard, topology);
   if (!dashboard.ok()) return FailUp(console, dashboard.status(), "--dashboard takes another address");
@@ -197,27 +197,28 @@ int Supervise(const Topology& topology, const UpFlags& flags, Nanos start_timeou
         console, memory,
         absl::IsResourceExhausted(memory) ? "make it smaller with --set, or insist with --force" : "");
   }
-  DeploymentOptions options;
+  deploy::DeploymentOptions options;
   options.folder = folder.path();
   options.admin = true;
   options.start_timeout = start_timeout;
-  options.observer = [&reporter](const Instance& instance) { reporter.Changed(instance); };
-  absl::StatusOr<std::unique_ptr<Deployment>> deployment = Deployment::Start(topology, options, stop);
+  options.observer = [&reporter](const deploy::Instance& instance) { reporter.Changed(instance); };
+  absl::StatusOr<std::unique_ptr<deploy::Deployment>> deployment =
+      deploy::Deployment::Start(topology, options, stop);
   console.Progress({});
   if (!deployment.ok()) {
     // A curtail service that refuses its flags or its data says so by this code.
     const bool hosted =
         absl::StrContains(deployment.status().message(), absl::StrCat("ended with code ", kBadConfig));
-    const bool foreign = IsTopologyFile(flags.application) && !hosted;
+    const bool foreign = deploy::IsTopologyFile(flags.application) && !hosted;
     return FailUp(
         console, deployment.status(),
         absl::StrCat("the logs are in ", folder.path(),
                      foreign ? "; a program that is no curtail service has the key hosted: false" : ""));
   }
-  const std::vector<Instance>& instances = (*deployment)->instances();
+  const std::vector<deploy::Instance>& instances = (*deployment)->instances();
   const std::string entry = EntryOf(instances).address;
   if (!topology.prepare.empty()) console.Progress("all are ready; preparing");
-  if (absl::Status prepared = Prepare(topology, entry, folder.path(), stop); !prepared.ok()) {
+  if (absl::Status prepared = deploy::Prepare(topology, entry, folder.path(), stop); !prepared.ok()) {
     console.Progress({});
     reporter.Ending();
     return FailUp(console, prepared, absl::StrCat("the logs are in ", folder.path()));
@@ -239,7 +240,7 @@ int Supervise(const Topology& topology, const UpFlags& flags, Nanos start_timeou
 
 // The background process: a session of its own, so that no terminal ends it; its words go to this terminal until the
 // application is up and to a log after that. Tells its exit code through `report` as soon as there is one.
-[[noreturn]] void BeBackground(const Topology& topology, const UpFlags& flags, Nanos start_timeout,
+[[noreturn]] void BeBackground(const deploy::Topology& topology, const UpFlags& flags, Nanos start_timeout,
                                const RunFolder& folder, Console& console, const std::atomic<bool>& stop,
                                int report) {
   setsid();
@@ -250,7 +251,7 @@ int Supervise(const Topology& topology, const UpFlags& flags, Nanos start_timeou
     if (report >= 0) close(report);
     report = -1;
   };
-  const auto on_up = [&](const std::vector<Instance>& instances, const std::string& dashboard) {
+  const auto on_up = [&](const std::vector<deploy::Instance>& instances, const std::string& dashboard) {
     console.Print(Summary(topology, instances, dashboard, true));
     fflush(stdout);
     const std::string log = absl::StrCat(folder.path(), "/curtail-up.log");
@@ -268,7 +269,7 @@ int Supervise(const Topology& topology, const UpFlags& flags, Nanos start_timeou
   std::exit(code);
 }
 
-int RunInBackground(const Topology& topology, const UpFlags& flags, Nanos start_timeout,
+int RunInBackground(const deploy::Topology& topology, const UpFlags& flags, Nanos start_timeout,
                     std::unique_ptr<RunFolder> folder, Console& console, const std::atomic<bool>& stop) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return FailUp(console, absl::InternalError("no descriptors are left"));
@@ -296,22 +297,23 @@ int RunInBackground(const Topology& topology, const UpFlags& flags, Nanos start_
                 absl::StrCat("curtail logs ", topology.application));
 }
 
-absl::Status PrintCommands(const Topology& topology, Console& console) {
-  Addresses addresses;
-  for (const ServiceSpec& service : topology.services) {
+absl::Status PrintCommands(const deploy::Topology& topology, Console& console) {
+  deploy::Addresses addresses;
+  for (const deploy::ServiceSpec& service : topology.services) {
     for (int i = 0; i < service.instances(); ++i) {
-      const std::string name = InstanceName(service, i);
+      const std::string name = deploy::InstanceName(service, i);
       if (!service.external.empty()) {
         addresses[service.name].push_back(service.external[static_cast<size_t>(i)]);
         continue;
       }
-      InstanceSetup setup;
+      deploy::InstanceSetup setup;
       setup.config = service.config, setup.policy = service.policy, setup.profile = service.profile;
       if (!service.IsHosted()) {
         setup.listen =
             service.listen.empty() ? absl::StrCat("<", name, ">") : service.listen[static_cast<size_t>(i)];
       }
-      const absl::StatusOr<std::vector<std::string>> argv = CommandOf(topology, service, i, addresses, setup);
+      const absl::StatusOr<std::vector<std::string>> argv =
+          deploy::CommandOf(topology, service, i, addresses, setup);
       if (!argv.ok()) return argv.status();
       console.Print(absl::StrCat(name, ": ", absl::StrJoin(*argv, " "), "\n"));
       addresses[service.name].push_back(absl::StrCat("<", name, ">"));
@@ -323,17 +325,19 @@ absl::Status PrintCommands(const Topology& topology, Console& console) {
 }  // namespace
 
 int RunUp(const UpFlags& flags, Console& console, const std::atomic<bool>& stop) {
-  const absl::StatusOr<Nanos> start_timeout = ParseDuration(!flags.start_timeout.empty() ? flags.start_timeout
-                                                            : flags.changes.scale == kPaperScale ? "15m"
-                                                                                                 : "2m");
+  const absl::StatusOr<Nanos> start_timeout =
+      ParseDuration(!flags.start_timeout.empty()                 ? flags.start_timeout
+                    : flags.changes.scale == deploy::kPaperScale ? "15m"
+                                                                 : "2m");
   if (!start_timeout.ok()) return FailUp(console, start_timeout.status());
-  const absl::StatusOr<Topology> topology = Wanted(flags);
+  const absl::StatusOr<deploy::Topology> topology = Wanted(flags);
   if (!topology.ok()) return FailUp(console, topology.status());
   if (flags.dry_run) {
     const absl::Status printed = PrintCommands(*topology, console);
     return printed.ok() ? kOk : FailUp(console, printed);
   }
-  if (absl::Status entered = EnterFolderOf(flags.application); !entered.ok()) return FailUp(console, entered);
+  if (absl::Status entered = deploy::EnterFolderOf(flags.application); !entered.ok())
+    return FailUp(console, entered);
   absl::StatusOr<std::unique_ptr<RunFolder>> folder = RunFolder::Take(topology->application);
   if (!folder.ok()) {
     const bool up = folder.status().code() == absl::StatusCode::kAlreadyExists;
@@ -344,7 +348,7 @@ int RunUp(const UpFlags& flags, Console& console, const std::atomic<bool>& stop)
     return RunInBackground(*topology, flags, *start_timeout, *std::move(folder), console, stop);
   }
   return Supervise(*topology, flags, *start_timeout, **folder, console, stop,
-                   [&](const std::vector<Instance>& instances, const std::string& dashboard) {
+                   [&](const std::vector<deploy::Instance>& instances, const std::string& dashboard) {
                      console.Print(Summary(*topology, instances, dashboard, false));
                      fflush(stdout);
                    });

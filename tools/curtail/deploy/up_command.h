@@ -6,8 +6,8 @@
 #include <atomic>
 #include <string>
 
+#include "apps/shipped/application.h"
 #include "tools/curtail/cli/console.h"
-#include "tools/curtail/deploy/application.h"
 
 namespace curtail::tool {
 
@@ -18,7 +18,7 @@ struct UpFlags {
   std::string config;
   std::string policy;
   std::string profile;
-  TopologyChanges changes;
+  deploy::TopologyChanges changes;
   std::string trace_sample;  // the share of requests; empty: the services' default
   std::string trace_to;      // of every curtail service whose command says nothing of traces
   std::string fence;         // of every curtail service whose command has none; empty: the services' default

@@ -24,22 +24,22 @@ int64_t NowUnixMs() {
 
 }  // namespace
 
-UpReporter::UpReporter(const Topology& topology, const RunFolder& folder, Console& console)
+UpReporter::UpReporter(const deploy::Topology& topology, const RunFolder& folder, Console& console)
     : folder_(folder), console_(console) {
   state_.application = topology.application;
   state_.pid = getpid();
   state_.settings = topology.Settings();
   state_.started_unix_ms = NowUnixMs();
-  for (const ServiceSpec& s : topology.services) total_ += s.instances();
+  for (const deploy::ServiceSpec& s : topology.services) total_ += s.instances();
 }
 
-void UpReporter::Changed(const Instance& instance) {
+void UpReporter::Changed(const deploy::Instance& instance) {
   ProcessState p;
   p.name = instance.name;
   p.service = instance.service->name;
-  p.state = StateName(instance.state);
-  const bool lives =
-      instance.state == Instance::State::kStarting || instance.state == Instance::State::kReady;
+  p.state = deploy::StateName(instance.state);
+  const bool lives = instance.state == deploy::Instance::State::kStarting ||
+                     instance.state == deploy::Instance::State::kReady;
   p.pid = lives && instance.process != nullptr ? instance.process->pid() : 0;
   p.protocol = instance.service->protocol;
   p.address = instance.address;
@@ -49,7 +49,7 @@ void UpReporter::Changed(const Instance& instance) {
   p.log = instance.log;
   p.restarts = instance.restarts;
   p.problem = instance.problem;
-  if (instance.state == Instance::State::kWaiting) p.problem_unix_ms = NowUnixMs();
+  if (instance.state == deploy::Instance::State::kWaiting) p.problem_unix_ms = NowUnixMs();
   p.since_unix_ms = NowUnixMs();
   const auto found = index_.emplace(p.name, state_.processes.size());
   if (found.second) state_.processes.emplace_back();
@@ -74,19 +74,19 @@ void UpReporter::Write() {
   complained_ = complained_ || !written.ok();
 }
 
-void UpReporter::Tell(const Instance& instance) {
+void UpReporter::Tell(const deploy::Instance& instance) {
   if (ending_) return;
-  if (instance.state == Instance::State::kWaiting) {
+  if (instance.state == deploy::Instance::State::kWaiting) {
     console_.Note(absl::StrCat(instance.name, " ", instance.problem, "\nit is started again"));
-  } else if (up_ && instance.state == Instance::State::kReady) {
+  } else if (up_ && instance.state == deploy::Instance::State::kReady) {
     console_.Note(absl::StrCat(instance.name, " is back at ", instance.address));
   } else if (!up_) {
     const auto ready = std::count_if(state_.processes.begin(), state_.processes.end(), [](const auto& p) {
-      return p.state == StateName(Instance::State::kReady) ||
-             p.state == StateName(Instance::State::kExternal);
+      return p.state == deploy::StateName(deploy::Instance::State::kReady) ||
+             p.state == deploy::StateName(deploy::Instance::State::kExternal);
     });
     console_.Progress(absl::StrFormat("%d of %d are ready; %s is %s", ready, total_, instance.name,
-                                      StateName(instance.state)));
+                                      deploy::StateName(instance.state)));
   }
 }
 

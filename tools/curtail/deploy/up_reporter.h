@@ -7,10 +7,10 @@
 #include <map>
 #include <string>
 
+#include "curtail/deploy/deployment.h"
+#include "curtail/deploy/topology.h"
 #include "tools/curtail/cli/console.h"
-#include "tools/curtail/deploy/deployment.h"
 #include "tools/curtail/deploy/run_folder.h"
-#include "tools/curtail/deploy/topology.h"
 
 namespace curtail::tool {
 
@@ -19,12 +19,12 @@ class Dashboard;
 // Thread-compatible. What it is made with outlives it.
 class UpReporter {
  public:
-  UpReporter(const Topology& topology, const RunFolder& folder, Console& console);
+  UpReporter(const deploy::Topology& topology, const RunFolder& folder, Console& console);
 
   // That there is something, if nothing to see yet.
   void Begin() { Write(); }
   // A Deployment's observer.
-  void Changed(const Instance& instance);
+  void Changed(const deploy::Instance& instance);
   // All serve, and clients call `entry`.
   void Up(const std::string& entry);
   // From now on ends of processes are no news.
@@ -35,7 +35,7 @@ class UpReporter {
  private:
   // A disk that is full must not end the application: the state is then older than it could be, and said once.
   void Write();
-  void Tell(const Instance& instance);
+  void Tell(const deploy::Instance& instance);
 
   const RunFolder& folder_;
   Console& console_;

@@ -16,12 +16,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "apps/shipped/application.h"
 #include "curtail/base/internal/json_document.h"
 #include "curtail/load/report/report.h"
 #include "curtail/load/report/report_read.h"
 #include "tools/curtail/cli/exit_code.h"
 #include "tools/curtail/cli/interrupt.h"
-#include "tools/curtail/deploy/application.h"
 #include "tools/curtail/load/kubectl.h"
 #include "tools/curtail/load/load_results.h"
 #include "tools/curtail/load/load_setup.h"
@@ -41,10 +41,10 @@ constexpr size_t kShownBytes = 2000;  // bytes of what a pod wrote
 
 // OK if the flags name nothing that a pod cannot have or that this command does not offer there. Errors: INVALID_ARGUMENT naming the flag.
 absl::Status CheckFlags(const LoadFlags& flags) {
-  const bool file = flags.targets.size() == 1 && IsTopologyFile(flags.targets.front());
-  if (flags.targets.size() != 1 || !(file || IsApplication(flags.targets.front()))) {
+  const bool file = flags.targets.size() == 1 && deploy::IsTopologyFile(flags.targets.front());
+  if (flags.targets.size() != 1 || !(file || apps::IsApplication(flags.targets.front()))) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--kubernetes: name the application that the cluster runs: ", ApplicationNames(),
+        absl::StrCat("--kubernetes: name the application that the cluster runs: ", apps::ApplicationNames(),
                      ", or its topology file"));
   }
   if (file && flags.method.empty()) {
@@ -102,7 +102,7 @@ std::string EntryOf(const Plan& plan) {
 }
 
 absl::StatusOr<Plan> PlanFor(const LoadFlags& flags, const RenderOptions& options) {
-  absl::StatusOr<Topology> topology = LoadTopology(flags.targets.front());
+  absl::StatusOr<deploy::Topology> topology = apps::LoadTopology(flags.targets.front());
   if (!topology.ok()) return topology.status();
   return MakePlan(*std::move(topology), options);
 }

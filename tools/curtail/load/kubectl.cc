@@ -16,7 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "tools/curtail/deploy/find_program.h"
+#include "curtail/deploy/find_program.h"
 
 namespace curtail::tool {
 namespace {
@@ -54,7 +54,7 @@ std::string ScratchFile::Content() const {
 }
 
 absl::StatusOr<Kubectl> Kubectl::Find(const std::string& name_space) {
-  const absl::StatusOr<std::string> program = FindProgram("kubectl");
+  const absl::StatusOr<std::string> program = deploy::FindProgram("kubectl");
   if (program.ok()) return Kubectl(*program, name_space);
   return absl::FailedPreconditionError("kubectl is not in PATH: it knows the cluster, and who you are there");
 }

@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "curtail/base/clock.h"
-#include "curtail/deploy/process.h"
+#include "curtail/deploy/process/process.h"
 
 namespace curtail::tool {
 

@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "apps/kit/temp_dir.h"
-#include "curtail/deploy/process.h"
+#include "curtail/deploy/process/process.h"
 
 namespace curtail::tool {
 namespace {

@@ -13,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "curtail/load/drive/one_call.h"
 #include "curtail/load/drive/rate_search.h"
 #include "curtail/load/drive/recorder.h"
 #include "curtail/load/drive/shape.h"
@@ -27,7 +28,6 @@
 #include "tools/curtail/load/live_run.h"
 #include "tools/curtail/load/load_results.h"
 #include "tools/curtail/load/load_setup.h"
-#include "tools/curtail/load/one_call.h"
 #include "tools/curtail/load/request_log.h"
 #include "tools/curtail/load/trial.h"
 

@@ -11,6 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "apps/shipped/application.h"
+#include "curtail/base/read_file.h"
 #include "curtail/load/drive/choice.h"
 #include "curtail/load/drive/shape.h"
 #include "curtail/load/message/http_workload.h"
@@ -19,7 +21,6 @@
 #include "curtail/rpc/retries.h"
 #include "curtail/wire/http_url.h"
 #include "tools/curtail/cli/flags.h"
-#include "tools/curtail/deploy/application.h"
 #include "tools/curtail/deploy/run_folder.h"
 #include "tools/curtail/deploy/target.h"
 
@@ -249,7 +250,7 @@ absl::Status CheckCombination(const LoadFlags& flags) {
 
 // The run folder of the application that all `targets`, APP or APP/SERVICE, are of; empty where there is none.
 std::string FolderOf(std::vector<std::string> targets) {
-  if (targets.size() > 1 && IsApplication(targets.front())) targets.erase(targets.begin());
+  if (targets.size() > 1 && apps::IsApplication(targets.front())) targets.erase(targets.begin());
   std::string of;
   for (const std::string& target : targets) {
     const std::string name = target.substr(0, target.find('/'));
@@ -265,7 +266,7 @@ absl::StatusOr<LoadTargets> MakeTargets(const LoadFlags& flags) {
   LoadTargets targets;
   targets.addresses = flags.targets;
   targets.run_folder = FolderOf(flags.targets);
-  if (!targets.addresses.empty() && IsApplication(targets.addresses.front())) {
+  if (!targets.addresses.empty() && apps::IsApplication(targets.addresses.front())) {
     targets.application = targets.addresses.front();
     targets.addresses.erase(targets.addresses.begin());
     const absl::StatusOr<UpState> up = ReadUpState(targets.application);
@@ -330,7 +331,7 @@ absl::StatusOr<WorkloadMaker> MakeWorkloads(const LoadFlags& flags, const LoadTa
         "address");
   }
   if (!targets.application.empty()) {
-    RequestOptions options;
+    apps::RequestOptions options;
     options.data = flags.corpus;
     options.count = kRequests;
     options.own = {flags.own.begin(), flags.own.end()};
@@ -338,7 +339,7 @@ absl::StatusOr<WorkloadMaker> MakeWorkloads(const LoadFlags& flags, const LoadTa
     options.judged = flags.judged;
     options.quiet = quiet;
     absl::StatusOr<std::shared_ptr<const Workload>> workload =
-        MakeRequests(targets.application, options, targets.settings);
+        apps::MakeRequests(targets.application, options, targets.settings);
     if (!workload.ok()) return workload.status();
     return Picked(flags.pick, *std::move(workload));
   }

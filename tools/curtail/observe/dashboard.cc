@@ -34,13 +34,13 @@ constexpr Nanos kReadTime = std::chrono::milliseconds(500);
 constexpr Nanos kWatched = std::chrono::seconds(10);
 constexpr std::string_view kJson = "application/json";
 
-std::vector<observe::DashboardService> GraphOf(const Topology& topology) {
+std::vector<observe::DashboardService> GraphOf(const deploy::Topology& topology) {
   std::vector<observe::DashboardService> services;
-  for (const ServiceSpec& spec : topology.services) {
+  for (const deploy::ServiceSpec& spec : topology.services) {
     observe::DashboardService& service = services.emplace_back();
     service.name = spec.name;
     service.entry = spec.entry;
-    for (const Wiring& call : spec.calls) service.calls.push_back(call.service);
+    for (const deploy::Wiring& call : spec.calls) service.calls.push_back(call.service);
   }
   return services;
 }
@@ -221,7 +221,7 @@ absl::StatusOr<std::unique_ptr<Dashboard>> Dashboard::Start(const std::string& t
 }
 
 absl::StatusOr<std::unique_ptr<Dashboard>> Dashboard::Start(const std::string& text,
-                                                            const Topology& topology) {
+                                                            const deploy::Topology& topology) {
   return Start(text, topology.application, GraphOf(topology));
 }
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "curtail/deploy/topology.h"
 #include "curtail/observe/dashboard.h"
 #include "tools/curtail/deploy/run_folder.h"
-#include "tools/curtail/deploy/topology.h"
 
 namespace curtail::tool {
 
@@ -21,7 +21,8 @@ class Dashboard {
   // `text` as of --http-admin: a port alone is open to this machine only. Errors: those of listening there.
   static absl::StatusOr<std::unique_ptr<Dashboard>> Start(const std::string& text, std::string application,
                                                           std::vector<observe::DashboardService> services);
-  static absl::StatusOr<std::unique_ptr<Dashboard>> Start(const std::string& text, const Topology& topology);
+  static absl::StatusOr<std::unique_ptr<Dashboard>> Start(const std::string& text,
+                                                          const deploy::Topology& topology);
   ~Dashboard();
   Dashboard(const Dashboard&) = delete;
   Dashboard& operator=(const Dashboard&) = delete;

@@ -109,7 +109,7 @@ absl::StatusOr<Watched> WatchedBy(const DashboardFlags& flags) {
     ServiceNamed(service->first, &watched.services);
     for (const std::string& address : service->second) {
       const size_t colon = address.rfind(':');
-      const std::optional<double> port = ParseNumber(std::string_view(address).substr(colon + 1));
+      const std::optional<double> port = curtail::ParseNumber(std::string_view(address).substr(colon + 1));
       if (colon == 0 || colon == address.npos || !port || *port < 1 || *port > 65535)
         return Wrong("--service", text, kForm);
       std::string host = address.substr(0, colon);

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "curtail/base/clock.h"
+#include "curtail/base/read_file.h"
 #include "curtail/base/strings.h"
 #include "tools/curtail/cli/exit_code.h"
 #include "tools/curtail/cli/flags.h"

@@ -13,8 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "curtail/base/strings.h"
-#include "curtail/deploy/process_usage.h"
-#include "tools/curtail/deploy/deployment.h"
+#include "curtail/deploy/deployment.h"
+#include "curtail/deploy/process/process_usage.h"
 #include "tools/curtail/observe/page_reader.h"
 
 namespace curtail::tool {
@@ -142,8 +142,8 @@ ServiceVitals Finish(Sum sum) {
 }  // namespace
 
 bool ProcessVitals::ready() const {
-  if (process.state == StateName(Instance::State::kExternal)) return true;
-  return process.state == StateName(Instance::State::kReady) && error.empty();
+  if (process.state == deploy::StateName(deploy::Instance::State::kExternal)) return true;
+  return process.state == deploy::StateName(deploy::Instance::State::kReady) && error.empty();
 }
 
 void ReadCounts(const std::string& metrics, ProcessVitals* into) {

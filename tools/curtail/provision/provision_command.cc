@@ -15,14 +15,14 @@
 #include "curtail/base/clock.h"
 #include "curtail/base/cpus.h"
 #include "curtail/base/strings.h"
+#include "curtail/deploy/cpu_groups.h"
+#include "curtail/deploy/deployment.h"
 #include "curtail/exec/config.h"
 #include "curtail/load/report/report.h"
 #include "curtail/load/report/report_page.h"
 #include "curtail/load/report/threshold.h"
 #include "tools/curtail/cli/exit_code.h"
 #include "tools/curtail/cli/flags.h"
-#include "tools/curtail/deploy/cpu_groups.h"
-#include "tools/curtail/deploy/deployment.h"
 #include "tools/curtail/deploy/run_folder.h"
 #include "tools/curtail/deploy/up_reporter.h"
 #include "tools/curtail/provision/provision_report.h"
@@ -45,7 +45,7 @@ int Fail(Console& console, const absl::Status& status, const std::string& hint =
 
 // The flags, checked.
 struct ProvisionPlan {
-  Topology topology;
+  deploy::Topology topology;
   ProvisionOptions options;
   Allocation start;
   std::vector<Threshold> qos;
@@ -83,7 +83,7 @@ absl::Status ReadLevers(const std::string& text, Console& console, ProvisionPlan
     } else if (name != "cpu") {
       return absl::InvalidArgumentError(
           absl::StrCat("--levers: '", name, "'; write cpu, threads or cpu,threads"));
-    } else if (const absl::Status groups = CpuGroups::Find().status(); groups.ok()) {
+    } else if (const absl::Status groups = deploy::CpuGroups::Find().status(); groups.ok()) {
       plan->options.levers.push_back(Lever::kCpu);
     } else if (!text.empty()) {
       return groups;
@@ -103,13 +103,13 @@ absl::Status ReadShares(const ProvisionFlags& flags, ProvisionPlan* plan) {
   options.bound = flags.bound_percent / 100;
   options.start_per_s = flags.load.rps;
   int all = 0;
-  for (const ServiceSpec& s : plan->topology.services) {
+  for (const deploy::ServiceSpec& s : plan->topology.services) {
     options.instances[s.name] = s.instances();
-    for (const Wiring& call : s.calls) options.calls[s.name].push_back(call.service);
+    for (const deploy::Wiring& call : s.calls) options.calls[s.name].push_back(call.service);
     if (s.external.empty()) all += s.instances();
   }
-  const double part =
-      std::max(kLeastCpu, std::floor(kFirstPart * options.cpus / all / kLeastCpu) * kLeastCpu);
+  const double part = std::max(
+      deploy::kLeastCpu, std::floor(kFirstPart * options.cpus / all / deploy::kLeastCpu) * deploy::kLeastCpu);
   const double cpu = flags.cpu > 0 ? flags.cpu : part;
   if (plan->cpu() && cpu * all > options.cpus) {
     return absl::InvalidArgumentError(absl::StrFormat(
@@ -117,7 +117,7 @@ absl::Status ReadShares(const ProvisionFlags& flags, ProvisionPlan* plan) {
         "--cpus, which is a sum of limits and may exceed the machine",
         all, cpu, options.cpus));
   }
-  for (const ServiceSpec& s : plan->topology.services) {
+  for (const deploy::ServiceSpec& s : plan->topology.services) {
     TierShare& share = plan->start[s.name];
     if (!s.external.empty()) continue;
     if (plan->cpu()) share.cpu = cpu;
@@ -132,11 +132,11 @@ std::string Absolute(const std::string& path) {
 }
 
 absl::StatusOr<ProvisionPlan> PlanOf(const ProvisionFlags& flags, Console& console) {
-  absl::StatusOr<Topology> topology = LoadTopology(flags.application, flags.changes);
+  absl::StatusOr<deploy::Topology> topology = apps::LoadTopology(flags.application, flags.changes);
   if (!topology.ok()) return topology.status();
   ProvisionPlan plan{.topology = *std::move(topology)};
   absl::Status status = ReadQos(flags.qos, &plan);
-  for (ServiceSpec& s : plan.topology.services) {
+  for (deploy::ServiceSpec& s : plan.topology.services) {
     if (!flags.config.empty() && s.IsHosted())
       status.Update(plan.topology.Set(s.name + ".config", flags.config));
     s.cpu = 0;  // each begins with an equal share
@@ -294,8 +294,8 @@ class Provisioning {
 absl::StatusOr<TurnPlan> TurnsOf(const ProvisionFlags& flags, const ProvisionPlan& plan, Console& console) {
   LoadFlags load = flags.load;
   const std::string& name = plan.topology.application;
-  load.targets = {IsApplication(flags.application) ? name
-                                                   : absl::StrCat(name, "/", plan.topology.entry().name)};
+  load.targets = {
+      apps::IsApplication(flags.application) ? name : absl::StrCat(name, "/", plan.topology.entry().name)};
   const absl::StatusOr<LoadTargets> targets = MakeTargets(load);
   if (!targets.ok()) return targets.status();
   absl::StatusOr<LoadSetup> setup = MakeSetup(load, *targets);
@@ -313,7 +313,7 @@ absl::StatusOr<TurnPlan> TurnsOf(const ProvisionFlags& flags, const ProvisionPla
                   .cpu = plan.cpu()};
 }
 
-int Provision(const ProvisionFlags& flags, const ProvisionPlan& plan, Deployment& deployment,
+int Provision(const ProvisionFlags& flags, const ProvisionPlan& plan, deploy::Deployment& deployment,
               Console& console, const std::atomic<bool>& stop) {
   const ReportOrigin origin = [&] {
     ReportOrigin of = ThisOrigin(CURTAIL_VERSION);
@@ -347,7 +347,8 @@ int RunProvision(const ProvisionFlags& flags, Console& console, const std::atomi
   console.PrintWrapped(absl::StrCat(console.Bold("provision"), "  ", plan->topology.application, ": ",
                                     PlanText(flags, *plan)));
   if (flags.dry_run) return kOk;
-  if (absl::Status entered = EnterFolderOf(flags.application); !entered.ok()) return Fail(console, entered);
+  if (absl::Status entered = deploy::EnterFolderOf(flags.application); !entered.ok())
+    return Fail(console, entered);
   const absl::StatusOr<std::unique_ptr<RunFolder>> folder = RunFolder::Take(plan->topology.application);
   if (!folder.ok()) {
     return Fail(console, folder.status(),
@@ -355,20 +356,21 @@ int RunProvision(const ProvisionFlags& flags, Console& console, const std::atomi
   }
   UpReporter reporter(plan->topology, **folder, console);
   reporter.Begin();
-  DeploymentOptions options;
+  deploy::DeploymentOptions options;
   options.folder = (*folder)->path();
   options.admin = true;
   options.cpu_groups = plan->cpu();
   options.start_timeout = plan->start_timeout;
-  options.observer = [&reporter](const Instance& instance) { reporter.Changed(instance); };
+  options.observer = [&reporter](const deploy::Instance& instance) { reporter.Changed(instance); };
   const std::string logs = absl::StrCat("the logs are in ", (*folder)->path());
-  const absl::StatusOr<std::unique_ptr<Deployment>> deployment =
-      Deployment::Start(plan->topology, options, stop);
+  const absl::StatusOr<std::unique_ptr<deploy::Deployment>> deployment =
+      deploy::Deployment::Start(plan->topology, options, stop);
   if (!deployment.ok()) return Fail(console, deployment.status(), logs);
   const std::string& entry = (*deployment)->addresses().at(plan->topology.entry().name).front();
   console.Progress("all are ready; preparing");
   int code = kOk;
-  if (absl::Status prepared = Prepare(plan->topology, entry, (*folder)->path(), stop); prepared.ok()) {
+  if (absl::Status prepared = deploy::Prepare(plan->topology, entry, (*folder)->path(), stop);
+      prepared.ok()) {
     reporter.Up(entry);
     code = Provision(flags, *plan, **deployment, console, stop);
   } else {

@@ -6,8 +6,8 @@
 #include <atomic>
 #include <string>
 
+#include "apps/shipped/application.h"
 #include "tools/curtail/cli/console.h"
-#include "tools/curtail/deploy/application.h"
 #include "tools/curtail/load/load_flags.h"
 
 namespace curtail::tool {
@@ -16,7 +16,7 @@ struct ProvisionFlags {
   ProvisionFlags() { load.rps = 50, load.judged = 0; }
 
   std::string application;  // a name, or the path of a topology file
-  TopologyChanges changes;
+  deploy::TopologyChanges changes;
   LoadFlags load;  // the requests, the load at the start, the seed
   std::string qos = "p99<50ms";
   std::string levers;  // empty: those that this machine has

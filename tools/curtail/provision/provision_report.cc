@@ -116,14 +116,15 @@ std::string ProvisionText(const ProvisionReport& report) {
   return text;
 }
 
-std::string OverlayYaml(const ProvisionReport& report, const Topology& topology, const std::string& command) {
+std::string OverlayYaml(const ProvisionReport& report, const deploy::Topology& topology,
+                        const std::string& command) {
   std::string text = absl::StrCat(
       "# Written by: ", absl::StrReplaceAll(command, {{"\n", " "}}), "\n# ", LoadText(report.highest_per_s),
       " within ", report.qos, ". Start it with: curtail up ", report.application,
       " --overlay THIS_FILE\napplication: ", topology.application, "\nservices:\n");
   bool any = false;
   for (const auto& [name, share] : report.kept) {
-    const ServiceSpec& spec = *topology.Find(name);
+    const deploy::ServiceSpec& spec = *topology.Find(name);
     std::vector<std::string> keys;
     if (share.cpu > 0) keys.push_back(absl::StrFormat("cpu: %.2f", share.cpu));
     const std::string& own = spec.config.empty() && spec.policy.empty() ? "auto" : spec.config;

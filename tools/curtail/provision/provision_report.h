@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "curtail/deploy/topology.h"
 #include "curtail/load/report/report.h"
-#include "tools/curtail/deploy/topology.h"
 #include "tools/curtail/provision/provisioner.h"
 
 namespace curtail::tool {
@@ -36,6 +36,7 @@ std::string ProvisionText(const ProvisionReport& report);
 // One JSON object, as provision.schema.json describes it; ends with a newline.
 std::string ProvisionJson(const ProvisionReport& report, const ReportOrigin& origin);
 // The file for `curtail up --overlay`: `kept`, as far as it differs from `topology`, under comments that say where it is from.
-std::string OverlayYaml(const ProvisionReport& report, const Topology& topology, const std::string& command);
+std::string OverlayYaml(const ProvisionReport& report, const deploy::Topology& topology,
+                        const std::string& command);
 
 }  // namespace curtail::tool

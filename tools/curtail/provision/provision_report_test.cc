@@ -47,8 +47,8 @@ ProvisionReport Report() {
   return report;
 }
 
-Topology Shop() {
-  return *Topology::Parse(
+deploy::Topology Shop() {
+  return *deploy::Topology::Parse(
       "application: shop\nservices:\n  front: {run: shop, calls: [cart], stores: [cache], entry: true}\n"
       "  cart: {run: shop, config: SDB1-4, shards: 2}\n  cache: {run: 'c ${address}', protocol: redis}\n",
       "shop.yaml");
@@ -71,7 +71,7 @@ TEST(ProvisionReport, SaysWhatWasTriedAndWhatItCameTo) {
 }
 
 TEST(ProvisionReport, TheOverlayHasWhatDiffersAndCanBeRead) {
-  Topology shop = Shop();
+  deploy::Topology shop = Shop();
   const std::string yaml = OverlayYaml(Report(), shop, "curtail provision shop");
   EXPECT_THAT(yaml, HasSubstr("# Written by: curtail provision shop\n# 200/s within p99<50ms"));
   EXPECT_THAT(yaml, HasSubstr("  front: {cpu: 0.04, config: FIB2}\n"));

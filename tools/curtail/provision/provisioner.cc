@@ -7,9 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "curtail/deploy/cpu_groups.h"
 #include "curtail/exec/config.h"
 #include "tools/curtail/compare/policy_judge.h"
-#include "tools/curtail/deploy/cpu_groups.h"
 
 namespace curtail::tool {
 namespace {
@@ -20,7 +20,7 @@ constexpr double kWorthwhile = 0.01;  // a difference of good shares below it is
 constexpr double kIdle = 0.1;         // of its CPU time, from which on a service counts as loaded
 constexpr double kRounding = 1e-6;
 
-double InSteps(double cpus) { return std::floor(cpus / kLeastCpu + kRounding) * kLeastCpu; }
+double InSteps(double cpus) { return std::floor(cpus / deploy::kLeastCpu + kRounding) * deploy::kLeastCpu; }
 
 // The config with `factor` times the threads that run handlers, `most` at most; none if it has so many.
 std::optional<std::string> WithMoreThreads(const std::string& text, double factor, int most) {
@@ -179,8 +179,9 @@ std::optional<TierShare> Provisioner::Grown(const Saturation& of) {
   }
   const double left = options_.cpus - CpusOf(pending_);
   const double most = share.cpu + left / options_.instances.at(of.tier);
-  const double more = InSteps(std::min(most, std::max(share.cpu * options_.factor, share.cpu + kLeastCpu)));
-  if (more < share.cpu + kLeastCpu - kRounding) {
+  const double more =
+      InSteps(std::min(most, std::max(share.cpu * options_.factor, share.cpu + deploy::kLeastCpu)));
+  if (more < share.cpu + deploy::kLeastCpu - kRounding) {
     no_step_ = ProvisionEnd::kCpusSpent;
     return std::nullopt;
   }
@@ -270,10 +271,10 @@ void Provisioner::BeginEqual() {
   int limited = 0;
   for (const auto& [name, share] : kept_) limited += share.cpu > 0 ? options_.instances.at(name) : 0;
   const double sum = CpusOf(kept_);
-  if (sum < CpusOf(start_) + kLeastCpu - kRounding) return;
+  if (sum < CpusOf(start_) + deploy::kLeastCpu - kRounding) return;
   equal_ = kept_;
   for (auto& [name, share] : equal_) {
-    if (share.cpu > 0) share.cpu = std::max(kLeastCpu, InSteps(sum / limited));
+    if (share.cpu > 0) share.cpu = std::max(deploy::kLeastCpu, InSteps(sum / limited));
   }
   phase_ = Phase::kEqual;
   Search(rounds_.front().highest_per_s.value_or(options_.start_per_s), 2);

@@ -39,14 +39,14 @@ class Within final : public RunObserver {
 
 absl::Status TurnRunner::LiftLimits() {
   absl::Status status;
-  for (const Instance& instance : deployment_.instances()) {
+  for (const deploy::Instance& instance : deployment_.instances()) {
     if (instance.cpu_group != nullptr) status.Update(instance.cpu_group->Limit(0));
   }
   return status;
 }
 
 absl::Status TurnRunner::SetConfigs(const Allocation& shares) {
-  for (const Instance& instance : deployment_.instances()) {
+  for (const deploy::Instance& instance : deployment_.instances()) {
     const TierShare& share = shares.at(instance.service->name);
     if (share.config.empty() || instance.admin.empty()) continue;
     std::unique_ptr<AdminClient>& admin = admins_[instance.name];
@@ -69,9 +69,9 @@ absl::Status TurnRunner::Apply(const Allocation& shares) {
 
 absl::StatusOr<TurnRunner::Throttling> TurnRunner::ReadGroups() const {
   Throttling read{.at = Now(), .groups = {}};
-  for (const Instance& instance : deployment_.instances()) {
+  for (const deploy::Instance& instance : deployment_.instances()) {
     if (instance.cpu_group == nullptr) continue;
-    const absl::StatusOr<CpuGroupUse> use = instance.cpu_group->Use();
+    const absl::StatusOr<deploy::CpuGroupUse> use = instance.cpu_group->Use();
     if (!use.ok()) return use.status();
     read.groups[instance.name] = *use;
   }
@@ -80,8 +80,8 @@ absl::StatusOr<TurnRunner::Throttling> TurnRunner::ReadGroups() const {
 
 std::map<std::string, double> TurnRunner::Throttled(const Throttling& from, const Throttling& to) const {
   std::map<std::string, double> throttled;
-  const double periods = std::max(1.0, InSeconds(to.at - from.at) / InSeconds(kCpuPeriod));
-  for (const Instance& instance : deployment_.instances()) {
+  const double periods = std::max(1.0, InSeconds(to.at - from.at) / InSeconds(deploy::kCpuPeriod));
+  for (const deploy::Instance& instance : deployment_.instances()) {
     const auto begun = from.groups.find(instance.name), ended = to.groups.find(instance.name);
     if (begun == from.groups.end() || ended == to.groups.end()) continue;
     const auto times = static_cast<double>(ended->second.throttled - begun->second.throttled);

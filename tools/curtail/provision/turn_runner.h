@@ -14,11 +14,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "curtail/deploy/deployment.h"
 #include "curtail/load/drive/runner.h"
 #include "curtail/load/report/threshold.h"
 #include "tools/curtail/cli/console.h"
 #include "tools/curtail/deploy/admin_client.h"
-#include "tools/curtail/deploy/deployment.h"
 #include "tools/curtail/load/load_setup.h"
 #include "tools/curtail/observe/vitals.h"
 #include "tools/curtail/provision/provisioner.h"
@@ -39,7 +39,7 @@ struct TurnPlan {
 // Thread-compatible. What it is made with outlives it.
 class TurnRunner {
  public:
-  TurnRunner(TurnPlan plan, Deployment& deployment, Console& console, const std::atomic<bool>& stop)
+  TurnRunner(TurnPlan plan, deploy::Deployment& deployment, Console& console, const std::atomic<bool>& stop)
       : plan_(std::move(plan)), deployment_(deployment), console_(console), stop_(stop) {}
 
   // Errors: CANCELLED when `stop` was set; ABORTED when a process has ended; those of a run, of admin calls and of groups.
@@ -54,7 +54,7 @@ class TurnRunner {
  private:
   struct Throttling {
     TimePoint at;
-    std::map<std::string, CpuGroupUse> groups;  // by instance
+    std::map<std::string, deploy::CpuGroupUse> groups;  // by instance
   };
   absl::Status LiftLimits();
   absl::Status SetConfigs(const Allocation& shares);
@@ -63,7 +63,7 @@ class TurnRunner {
   std::map<std::string, double> Throttled(const Throttling& from, const Throttling& to) const;
 
   const TurnPlan plan_;
-  Deployment& deployment_;
+  deploy::Deployment& deployment_;
   Console& console_;
   const std::atomic<bool>& stop_;
   std::map<std::string, std::unique_ptr<AdminClient>> admins_;  // by instance

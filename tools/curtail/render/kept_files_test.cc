@@ -14,7 +14,7 @@
 
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "tools/curtail/deploy/application.h"
+#include "apps/shipped/application.h"
 #include "tools/curtail/render/helm_testing.h"
 #include "tools/curtail/render/render_testing.h"
 
@@ -111,7 +111,7 @@ TEST(RenderedFiles, ComposeFileIsAsKept) { ExpectAsKept("compose", ComposeFile(P
 
 // An application as it is shipped, so that whoever changes its topology sees what becomes of it on a cluster.
 TEST(RenderedFiles, ManifestsOfHdsearchAreAsKept) {
-  absl::StatusOr<Topology> topology = LoadTopology("hdsearch");
+  absl::StatusOr<deploy::Topology> topology = apps::LoadTopology("hdsearch");
   ASSERT_TRUE(topology.ok()) << topology.status();
   const absl::StatusOr<Plan> plan =
       MakePlan(*std::move(topology), {.image = "registry.example/hdsearch:1.2"});

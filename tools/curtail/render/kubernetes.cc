@@ -324,7 +324,8 @@ class Objects : private ObjectParts {
       }
     }
     bool outside = false;
-    for (const Wiring& call : service.spec->calls) outside = outside || plan_.Find(call.service) == nullptr;
+    for (const deploy::Wiring& call : service.spec->calls)
+      outside = outside || plan_.Find(call.service) == nullptr;
     if (outside) egress.Push(Yaml::Map({{"ports", Yaml::List({Yaml::Map({{"protocol", "TCP"}})})}}));
     if (service.spec->IsHosted()) {
       egress.Push(Yaml::Map(

@@ -5,8 +5,8 @@
 
 #include <string>
 
+#include "apps/shipped/application.h"
 #include "tools/curtail/cli/console.h"
-#include "tools/curtail/deploy/application.h"
 #include "tools/curtail/render/workloads.h"
 
 namespace curtail::tool {
@@ -15,7 +15,7 @@ struct RenderFlags {
   std::string application;  // a name, or the path of a topology file
   std::string to;           // kubernetes, helm or compose
   std::string output;       // a folder; empty: stdout
-  TopologyChanges changes;
+  deploy::TopologyChanges changes;
   RenderOptions options;
 };
 

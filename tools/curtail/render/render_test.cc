@@ -12,8 +12,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "tools/curtail/deploy/application.h"
-#include "tools/curtail/deploy/shipped_applications.h"
+#include "apps/shipped/application.h"
+#include "apps/shipped/shipped_applications.h"
 #include "tools/curtail/render/render_testing.h"
 
 namespace curtail::tool {
@@ -27,7 +27,7 @@ using testing::Not;
 using testing::Pair;
 
 std::string Problem(const std::string& yaml) {
-  absl::StatusOr<Topology> topology = Topology::Parse(yaml, "t.yaml");
+  absl::StatusOr<deploy::Topology> topology = deploy::Topology::Parse(yaml, "t.yaml");
   EXPECT_TRUE(topology.ok()) << topology.status();
   const absl::StatusOr<Plan> plan = MakePlan(*std::move(topology), {});
   EXPECT_FALSE(plan.ok());
@@ -346,7 +346,7 @@ services:
 
 // As the restricted Pod Security Standard asks.
 TEST(Render, EveryPodIsRestricted) {
-  for (const ShippedApplication& app : ShippedApplications()) {
+  for (const apps::ShippedApplication& app : apps::ShippedApplications()) {
     SCOPED_TRACE(std::string(app.name));
     int pods = 0;
     for (const auto& [name, object] : ObjectsOf(PlainManifests(PlanOf(std::string(app.topology))))) {
@@ -367,7 +367,7 @@ TEST(Render, EveryPodIsRestricted) {
 }
 
 TEST(Render, NamesResolveToServices) {
-  for (const ShippedApplication& app : ShippedApplications()) {
+  for (const apps::ShippedApplication& app : apps::ShippedApplications()) {
     SCOPED_TRACE(std::string(app.name));
     const auto objects = ObjectsOf(PlainManifests(PlanOf(std::string(app.topology))));
     int addresses = 0;
@@ -454,7 +454,7 @@ TEST(Render, NothingSpeaksTlsWithoutACertificate) {
 }
 
 TEST(Render, UsesWhatRunsAlready) {
-  absl::StatusOr<Topology> topology = Topology::Parse(kShop, "t.yaml");
+  absl::StatusOr<deploy::Topology> topology = deploy::Topology::Parse(kShop, "t.yaml");
   ASSERT_TRUE(topology.ok());
   ASSERT_TRUE(topology->Use("cache=10.0.0.1:11211,10.0.0.2:11211").ok());
   absl::StatusOr<Plan> plan = MakePlan(*std::move(topology), {});
@@ -465,8 +465,9 @@ TEST(Render, UsesWhatRunsAlready) {
 }
 
 TEST(Render, ScalesToThePapersSize) {
-  for (const ShippedApplication& app : ShippedApplications()) {
-    absl::StatusOr<Topology> topology = LoadTopology(std::string(app.name), {.scale = kPaperScale});
+  for (const apps::ShippedApplication& app : apps::ShippedApplications()) {
+    absl::StatusOr<deploy::Topology> topology =
+        apps::LoadTopology(std::string(app.name), {.scale = deploy::kPaperScale});
     ASSERT_TRUE(topology.ok()) << topology.status();
     EXPECT_TRUE(MakePlan(*std::move(topology), {}).ok()) << app.name;
   }

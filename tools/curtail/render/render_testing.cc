@@ -47,7 +47,7 @@ prepare: shop fill --target ${entry} --data ${folder}
 )";
 
 Plan PlanOf(const std::string& yaml, RenderOptions options) {
-  absl::StatusOr<Topology> topology = Topology::Parse(yaml, "t.yaml");
+  absl::StatusOr<deploy::Topology> topology = deploy::Topology::Parse(yaml, "t.yaml");
   EXPECT_TRUE(topology.ok()) << topology.status();
   absl::StatusOr<Plan> plan = MakePlan(*std::move(topology), options);
   EXPECT_TRUE(plan.ok()) << plan.status();

@@ -11,7 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/time.h"
-#include "tools/curtail/deploy/instance_command.h"
+#include "curtail/deploy/instance_command.h"
 #include "tools/curtail/render/markers.h"
 
 namespace curtail::tool {
@@ -40,14 +40,14 @@ std::string ValueName(std::string_view service) {
   return name;
 }
 
-bool Says(const ServiceSpec& service, std::string_view flag) {
+bool Says(const deploy::ServiceSpec& service, std::string_view flag) {
   return std::any_of(service.run.begin(), service.run.end(), [flag](const std::string& word) {
     return word == flag || word.starts_with(absl::StrCat(std::string(flag), "="));
   });
 }
 
 // The port at which its file says that a program of another make listens.
-int PortOf(const ServiceSpec& service) {
+int PortOf(const deploy::ServiceSpec& service) {
   int port = 0;
   if (service.IsHosted() || service.listen.empty()) return kServicePort;
   const std::string& listen = service.listen.front();
@@ -55,7 +55,7 @@ int PortOf(const ServiceSpec& service) {
 }
 
 // Errors: INVALID_ARGUMENT for what has no meaning on other machines.
-absl::Status Adapt(ServiceSpec* service) {
+absl::Status Adapt(deploy::ServiceSpec* service) {
   if (!service->run_at_port.empty()) service->run = service->run_at_port;
   if (!service->profile.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -72,11 +72,11 @@ absl::Status Adapt(ServiceSpec* service) {
 }
 
 // Errors: INVALID_ARGUMENT for texts that would be taken for markers, or break a line of the output.
-absl::Status CheckTexts(const Topology& topology, const RenderOptions& options) {
+absl::Status CheckTexts(const deploy::Topology& topology, const RenderOptions& options) {
   std::vector<std::string> texts = topology.prepare;
   texts.push_back(options.image);
   for (const auto& [name, value] : topology.variables) texts.push_back(value);
-  for (const ServiceSpec& spec : topology.services) {
+  for (const deploy::ServiceSpec& spec : topology.services) {
     texts.insert(texts.end(), spec.run.begin(), spec.run.end());
     texts.insert(texts.end(), spec.external.begin(), spec.external.end());
     texts.push_back(spec.policy);
@@ -97,7 +97,7 @@ absl::Status CheckTexts(const Topology& topology, const RenderOptions& options) 
 
 // The flags that the cluster decides. Each but the first has a condition: the chart leaves out what is empty.
 void AddCommonFlags(const ServicePlan& service, bool calls_services, std::vector<std::string>* command) {
-  const ServiceSpec& spec = *service.spec;
+  const deploy::ServiceSpec& spec = *service.spec;
   const auto add = [&](std::string_view flag, const std::string& value, const std::string& condition = {}) {
     if (Says(spec, flag)) return;
     command->push_back(absl::StrCat(condition.empty() ? "" : If(condition), std::string(flag), "=", value));
@@ -133,7 +133,7 @@ void AddTlsFlags(std::vector<std::string>* command) {
 }
 
 // curtail's own program, which is no curtail service.
-bool IsGateway(const ServiceSpec& spec) {
+bool IsGateway(const deploy::ServiceSpec& spec) {
   return !spec.run.empty() && spec.run.front().substr(spec.run.front().rfind('/') + 1) == "curtail-gateway";
 }
 
@@ -170,7 +170,7 @@ std::vector<std::string> DashboardCommand(const Plan& plan) {
   }
   for (const ServicePlan& service : plan.services) {
     std::vector<std::string> callees;
-    for (const Wiring& call : service.spec->calls) callees.push_back(call.service);
+    for (const deploy::Wiring& call : service.spec->calls) callees.push_back(call.service);
     if (!callees.empty())
       words.push_back(absl::StrCat("--calls=", service.spec->name, "=", absl::StrJoin(callees, ",")));
   }
@@ -178,7 +178,7 @@ std::vector<std::string> DashboardCommand(const Plan& plan) {
 }
 
 // The address of the callee's instance for a service that calls it.
-std::string AddressFor(const ServiceSpec& caller, const ServicePlan& callee, size_t instance) {
+std::string AddressFor(const deploy::ServiceSpec& caller, const ServicePlan& callee, size_t instance) {
   if (!callee.spec->IsHosted()) return ValueOf(absl::StrCat(callee.value, ".addresses.", instance));
   const std::string& name = callee.workloads[instance].name;
   return absl::StrCat(caller.IsHosted() ? "dns:///" : "", name, ":", callee.port);
@@ -187,9 +187,9 @@ std::string AddressFor(const ServiceSpec& caller, const ServicePlan& callee, siz
 std::string Millicores(double amount) { return absl::StrFormat("%.0fm", amount); }
 
 // The limit. A gateway has one thread.
-int UsualCpus(const ServiceSpec& spec) { return IsGateway(spec) ? 1 : 2; }
+int UsualCpus(const deploy::ServiceSpec& spec) { return IsGateway(spec) ? 1 : 2; }
 
-Yaml Resources(const ServiceSpec& spec) {
+Yaml Resources(const deploy::ServiceSpec& spec) {
   const double mib = spec.memory_mib > 0 ? spec.memory_mib : kUsualMib;
   const auto memory = [](double amount) { return absl::StrFormat("%.0fMi", amount); };
   const std::string_view usual = spec.scales ? kCpuOfScaled : kCpu;
@@ -296,17 +296,17 @@ const ServicePlan* Plan::Find(const std::string& service) const {
   return found == services.end() ? nullptr : &*found;
 }
 
-absl::StatusOr<Plan> MakePlan(Topology given, const RenderOptions& options) {
+absl::StatusOr<Plan> MakePlan(deploy::Topology given, const RenderOptions& options) {
   Plan plan;
   plan.topology = std::move(given);
-  Topology& topology = plan.topology;
+  deploy::Topology& topology = plan.topology;
   if (absl::Status there = topology.LeaveOutAbsent(); !there.ok()) return there;
   if (absl::Status plain = CheckTexts(topology, options); !plain.ok()) return plain;
-  for (ServiceSpec& spec : topology.services) {
+  for (deploy::ServiceSpec& spec : topology.services) {
     if (absl::Status adapted = Adapt(&spec); !adapted.ok()) return adapted;
     if (!spec.keeps.empty()) topology.variables[spec.keeps] = kDataFolder;
   }
-  for (const ServiceSpec& spec : topology.services) {
+  for (const deploy::ServiceSpec& spec : topology.services) {
     if (!spec.external.empty()) continue;
     ServicePlan service{.spec = &spec,
                         .name = absl::StrCat(topology.application, "-", spec.name),
@@ -314,7 +314,7 @@ absl::StatusOr<Plan> MakePlan(Topology given, const RenderOptions& options) {
                         .port = PortOf(spec)};
     for (int i = 0; i < spec.instances(); ++i) {
       InstancePlan workload;
-      workload.instance = absl::StrReplaceAll(InstanceName(spec, i), {{".", "-"}});
+      workload.instance = absl::StrReplaceAll(deploy::InstanceName(spec, i), {{".", "-"}});
       workload.name = absl::StrCat(topology.application, "-", workload.instance);
       if (workload.name.size() > kMaxLabel ||
           !absl::ascii_isalpha(static_cast<unsigned char>(workload.name[0]))) {
@@ -327,11 +327,11 @@ absl::StatusOr<Plan> MakePlan(Topology given, const RenderOptions& options) {
     plan.services.push_back(std::move(service));
   }
   for (ServicePlan& service : plan.services) {
-    Addresses addresses;
+    deploy::Addresses addresses;
     bool calls_services = false;
-    for (const Wiring& call : service.spec->calls) {
+    for (const deploy::Wiring& call : service.spec->calls) {
       const ServicePlan* callee = plan.Find(call.service);
-      const ServiceSpec& spec = *topology.Find(call.service);
+      const deploy::ServiceSpec& spec = *topology.Find(call.service);
       calls_services = calls_services || spec.IsHosted();
       service.calls_entry = service.calls_entry || (spec.entry && !service.spec->IsHosted());
       addresses[call.service] = spec.external;
@@ -343,17 +343,19 @@ absl::StatusOr<Plan> MakePlan(Topology given, const RenderOptions& options) {
     }
     for (const ServicePlan& caller : plan.services) {
       const auto& calls = caller.spec->calls;
-      const bool calls_it = std::any_of(
-          calls.begin(), calls.end(), [&](const Wiring& call) { return call.service == service.spec->name; });
+      const bool calls_it = std::any_of(calls.begin(), calls.end(), [&](const deploy::Wiring& call) {
+        return call.service == service.spec->name;
+      });
       if (calls_it) service.callers.push_back(caller.spec->name);
     }
-    InstanceSetup setup;
+    deploy::InstanceSetup setup;
     setup.user = "curtail";
     if (!service.spec->IsHosted()) setup.listen = absl::StrCat("0.0.0.0:", service.port);
     for (int i = 0; i < service.spec->instances(); ++i) {
-      ServiceSpec bare = *service.spec;
+      deploy::ServiceSpec bare = *service.spec;
       bare.common_flags = false;
-      absl::StatusOr<std::vector<std::string>> command = CommandOf(topology, bare, i, addresses, setup);
+      absl::StatusOr<std::vector<std::string>> command =
+          deploy::CommandOf(topology, bare, i, addresses, setup);
       if (!command.ok()) return command.status();
       if (service.spec->IsHosted()) AddCommonFlags(service, calls_services, &*command);
       if (service.calls_entry) AddTlsFlags(&*command);
@@ -373,7 +375,7 @@ absl::StatusOr<Plan> MakePlan(Topology given, const RenderOptions& options) {
   const ServicePlan* entry = plan.Find(topology.entry().name);
   if (!topology.prepare.empty() && entry != nullptr) {
     absl::StatusOr<std::vector<std::string>> prepare =
-        PrepareCommand(topology, absl::StrCat(entry->workloads.front().name, ":", entry->port));
+        deploy::PrepareCommand(topology, absl::StrCat(entry->workloads.front().name, ":", entry->port));
     if (!prepare.ok()) return prepare.status();
     plan.prepare = *std::move(prepare);
     AddTlsFlags(&plan.prepare);

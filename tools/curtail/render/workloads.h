@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "tools/curtail/deploy/topology.h"
+#include "curtail/deploy/topology.h"
 #include "tools/curtail/render/yaml.h"
 
 namespace curtail::tool {
@@ -43,7 +43,7 @@ struct InstancePlan {
 
 // The instances of one service.
 struct ServicePlan {
-  const ServiceSpec* spec = nullptr;
+  const deploy::ServiceSpec* spec = nullptr;
   std::string name;   // "hdsearch-leaf"
   std::string value;  // "services.leaf": where its values lie
   int port = kServicePort;
@@ -63,7 +63,7 @@ struct ServicePlan {
 
 // Moves; a copy would refer to the topology of the other.
 struct Plan {
-  Topology topology;
+  deploy::Topology topology;
   std::vector<ServicePlan> services;   // those that are to be started, callees first
   std::vector<std::string> prepare;    // a command; empty: none
   std::vector<std::string> dashboard;  // likewise
@@ -79,6 +79,6 @@ struct Plan {
 };
 
 // Errors: INVALID_ARGUMENT (a name that is too long, a program that cannot listen at a port, what only one machine has).
-absl::StatusOr<Plan> MakePlan(Topology topology, const RenderOptions& options);
+absl::StatusOr<Plan> MakePlan(deploy::Topology topology, const RenderOptions& options);
 
 }  // namespace curtail::tool

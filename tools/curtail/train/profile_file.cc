@@ -2,6 +2,7 @@
 #include "tools/curtail/train/profile_file.h"
 
 #include "curtail/adapt/machine.h"
+#include "curtail/base/read_file.h"
 #include "curtail/base/strings.h"
 #include "tools/curtail/cli/flags.h"
 

@@ -20,6 +20,7 @@
 #include "curtail/adapt/machine.h"
 #include "curtail/adapt/training.h"
 #include "curtail/base/cpus.h"
+#include "curtail/base/read_file.h"
 #include "curtail/base/strings.h"
 #include "curtail/load/drive/rate_curve.h"
 #include "curtail/load/report/report.h"

@@ -55,9 +55,13 @@ std::string Closest(std::string_view wrong, const std::vector<std::string>& name
   return best;
 }
 
-std::string NamesHint(std::string_view wrong, const std::vector<std::string>& names) {
+std::string DidYouMean(std::string_view wrong, const std::vector<std::string>& names) {
   const std::string closest = Closest(wrong, names);
-  std::string hint = closest.empty() ? "" : Join("; did you mean \"", closest, "\"?");
+  return closest.empty() || closest == wrong ? "" : Join("; did you mean \"", closest, "\"?");
+}
+
+std::string NamesHint(std::string_view wrong, const std::vector<std::string>& names) {
+  std::string hint = DidYouMean(wrong, names);
   if (names.empty() || names.size() > kMostListed) return hint;
   hint += hint.empty() ? "; there " : " There ";
   hint += names.size() == 1 ? "is only " : "are ";

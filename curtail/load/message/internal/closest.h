@@ -14,6 +14,9 @@ namespace curtail::internal {
 // more than a third.
 std::string Closest(std::string_view wrong, const std::vector<std::string>& names);
 
+// "; did you mean \"hdsearch\"?" for "hdserch", or nothing when no name is near enough.
+std::string DidYouMean(std::string_view wrong, const std::vector<std::string>& names);
+
 // "; did you mean \"Say\"?", or nothing; and the names when they are few: "; there are Say, Sing".
 std::string NamesHint(std::string_view wrong, const std::vector<std::string>& names);
 

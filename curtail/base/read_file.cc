@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/base/read_file.h"
+
+#include <cerrno>
+#include <fstream>
+#include <system_error>
+
+#include "curtail/base/strings.h"
+
+namespace curtail {
+
+absl::StatusOr<std::string> ReadWholeFile(const std::string& path, size_t limit) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) {
+    const std::string text = Join("cannot open ", path, ": ", std::generic_category().message(errno));
+    return errno == ENOENT ? absl::NotFoundError(text) : absl::InternalError(text);
+  }
+  std::string content(limit + 1, '\0');
+  in.read(content.data(), static_cast<std::streamsize>(content.size()));
+  if (in.bad()) return absl::InternalError(Join("cannot read ", path));
+  content.resize(static_cast<size_t>(in.gcount()));
+  if (content.size() > limit) {
+    return absl::ResourceExhaustedError(Join(path, " is longer than ", limit, " bytes"));
+  }
+  return content;
+}
+
+}  // namespace curtail

@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/deploy/deployment.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "curtail/base/strings.h"
+#include "curtail/deploy/find_program.h"
+#include "curtail/load/drive/one_call.h"
+#include "curtail/load/message/workload.h"
+#include "curtail/rpc/transport/socket.h"
+
+namespace curtail::deploy {
+namespace {
+
+constexpr Nanos kHealthTimeout = std::chrono::seconds(1);
+constexpr Nanos kTendLook = std::chrono::milliseconds(50);
+constexpr Nanos kPrepareTimeout = std::chrono::minutes(30);
+constexpr Nanos kRetry = std::chrono::milliseconds(20);
+constexpr Nanos kGrace = std::chrono::seconds(3);
+constexpr Nanos kLeastGrace = std::chrono::seconds(1);
+
+bool Accepts(const std::string& address, Nanos timeout) {
+  const absl::StatusOr<std::vector<Address>> resolved = Address::ResolveAll(address);
+  if (!resolved.ok()) return false;
+  for (const Address& at : *resolved) {
+    const internal::UniqueFd fd(socket(at.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!fd) continue;
+    bool connected = connect(fd.get(), reinterpret_cast<const sockaddr*>(&at.storage), at.size) == 0;
+    if (!connected && errno == EINPROGRESS) {
+      pollfd ready{fd.get(), POLLOUT, 0};
+      int error = 0;
+      socklen_t size = sizeof(error);
+      connected = poll(&ready, 1, static_cast<int>(timeout / std::chrono::milliseconds(1))) == 1 &&
+                  getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0;
+    }
+    if (connected) return true;
+  }
+  return false;
+}
+
+// True if the program that listens at `address` can be called. Errors: why not.
+absl::Status CheckReady(const ServiceSpec& service, const std::string& address, Nanos timeout) {
+  if (!service.grpc()) {
+    if (Accepts(address, timeout)) return absl::OkStatus();
+    return absl::UnavailableError("nothing accepts connections there");
+  }
+  if (!service.common_flags) return absl::OkStatus();
+  const absl::Status health = CheckHealth(address, timeout);
+  // It answered; that is all that a server without health checks can show.
+  if (!service.IsHosted() && absl::IsUnimplemented(health)) return absl::OkStatus();
+  return health;
+}
+
+// The likely faults of a service that was not ready in time.
+std::string ReadyHint(const ServiceSpec& service, bool heard) {
+  if (service.IsHosted() && !heard) {
+    return "a curtail service prints \"ready ADDRESS\"; another program has hosted: false and listen";
+  }
+  if (!service.IsHosted() && service.grpc()) return "a server that speaks TLS, or no gRPC, has protocol: tcp";
+  return "is that where it listens?";
+}
+
+}  // namespace
+
+std::string_view StateName(Instance::State state) {
+  switch (state) {
+    case Instance::State::kExternal:
+      return "external";
+    case Instance::State::kStarting:
+      return "starting";
+    case Instance::State::kReady:
+      return "ready";
+    case Instance::State::kWaiting:
+      return "waiting";
+    case Instance::State::kEnded:
+      return "ended";
+  }
+  return "";
+}
+
+absl::Status CheckHealth(const std::string& address, Nanos timeout) {
+  RunOptions options;
+  options.targets = {address};
+  options.timeout = timeout;
+  const absl::StatusOr<Answer> answer = CallOnce(options, FixedWorkload("/grpc.health.v1.Health/Check", ""));
+  if (absl::IsNotFound(answer.status())) {
+    return absl::UnimplementedError("its health service does not know the server as a whole");
+  }
+  if (!answer.ok()) return answer.status();
+  if (answer->reply == "\x08\x01") return absl::OkStatus();  // status: SERVING
+  return absl::UnavailableError("it answers health checks with NOT_SERVING");
+}
+
+absl::StatusOr<std::vector<int>> ParseCpus(std::string_view text) {
+  std::vector<int> cpus;
+  const auto wrong = [text](const char* why) {
+    return absl::InvalidArgumentError(absl::StrCat("cpus '", std::string(text), "': ", why));
+  };
+  const std::vector<std::string> parts = absl::StrSplit(std::string(text), ',');
+  for (const std::string& part : parts) {
+    const std::vector<std::string> ends = absl::StrSplit(part, '-');
+    int first = 0, last = 0;
+    if (ends.size() > 2 || !absl::SimpleAtoi(ends.front(), &first) || !absl::SimpleAtoi(ends.back(), &last) ||
+        first < 0 || last < first || last >= CPU_SETSIZE) {
+      return wrong("write numbers and ranges, such as 0-2,5");
+    }
+    for (int cpu = first; cpu <= last; ++cpu) cpus.push_back(cpu);
+  }
+  cpu_set_t usable;
+  CPU_ZERO(&usable);
+  sched_getaffinity(0, sizeof(usable), &usable);
+  const bool some = std::any_of(cpus.begin(), cpus.end(),
+                                [&](int cpu) { return CPU_ISSET(static_cast<size_t>(cpu), &usable); });
+  if (!some) return wrong("this process may use none of them");
+  return cpus;
+}
+
+absl::Status Prepare(const Topology& topology, const std::string& entry, const std::string& folder,
+                     const std::atomic<bool>& stop) {
+  if (topology.prepare.empty()) return absl::OkStatus();
+  absl::StatusOr<std::vector<std::string>> argv = PrepareCommand(topology, entry);
+  if (!argv.ok()) return argv.status();
+  absl::StatusOr<std::string> program = FindProgram(argv->front());
+  if (!program.ok()) return program.status();
+  argv->front() = *std::move(program);
+  const auto process = Process::Spawn({.name = "the preparation",
+                                       .argv = *std::move(argv),
+                                       .log_path = absl::StrCat(folder, "/prepare.log"),
+                                       .out_to_log = true});
+  if (!process.ok()) return process.status();
+  const Deadline deadline = Deadline::In(kPrepareTimeout);
+  while ((*process)->Running()) {
+    if (deadline.Expired()) return absl::DeadlineExceededError("the preparation takes more than 30 minutes");
+    if (stop.load(std::memory_order_relaxed)) return absl::CancelledError("interrupted");
+    usleep(std::chrono::duration_cast<std::chrono::microseconds>(kRetry).count());
+  }
+  const int how = (*process)->Terminate(Nanos(0));
+  if (WIFEXITED(how) && WEXITSTATUS(how) == 0) return absl::OkStatus();
+  return absl::AbortedError(absl::StrCat("the preparation failed", (*process)->LogTail()));
+}
+
+absl::StatusOr<std::unique_ptr<Deployment>> Deployment::Start(const Topology& topology,
+                                                              DeploymentOptions options,
+                                                              const std::atomic<bool>& stop) {
+  if (absl::Status whole = topology.Check(); !whole.ok()) return whole;
+  std::unique_ptr<Deployment> deployment(new Deployment(topology, std::move(options), stop));
+  if (absl::Status started = deployment->StartAll(); !started.ok()) return started;
+  return deployment;
+}
+
+Deployment::~Deployment() { Stop(kGrace); }
+
+void Deployment::Enter(Instance& instance, Instance::State state) {
+  instance.state = state;
+  instance.since = Now();
+  if (options_.observer) options_.observer(instance);
+}
+
+bool Deployment::NeedsEntry(const ServiceSpec& service) const {
+  return service.entry || std::any_of(service.calls.begin(), service.calls.end(), [&](const Wiring& call) {
+           return call.service == topology_.entry().name && !service.IsHosted();
+         });
+}
+
+absl::Status Deployment::StartAll() {
+  // All at once, so that no reference to an instance goes stale.
+  size_t count = 0;
+  for (const ServiceSpec& s : topology_.services) count += static_cast<size_t>(s.instances());
+  instances_.reserve(count);
+  const bool limited = std::any_of(topology_.services.begin(), topology_.services.end(),
+                                   [](const ServiceSpec& s) { return s.cpu > 0 && s.external.empty(); });
+  if (limited || options_.cpu_groups) {
+    absl::StatusOr<CpuGroups> groups = CpuGroups::Find();
+    if (!groups.ok()) return groups.status();
+    cpu_groups_ = *std::move(groups);
+  }
+  if (absl::Status reserved = ReserveAddresses(); !reserved.ok()) return reserved;
+  for (const ServiceSpec& service : topology_.services) {
+    if (options_.without_entry && NeedsEntry(service)) continue;
+    if (absl::Status started = StartService(service); !started.ok()) return started;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> Deployment::ListenOf(const ServiceSpec& service, int number) const {
+  const std::string given = service.listen.empty() ? "" : service.listen[static_cast<size_t>(number)];
+  if (!given.empty() && (service.IsHosted() || !absl::EndsWith(given, ":0"))) return given;
+  if (given.empty() && !service.TakesPort()) {
+    return absl::StrCat("unix:", options_.folder, "/", InstanceName(service, number), ".sock");
+  }
+  const std::string any = given.empty() ? "127.0.0.1:0" : given;
+  if (service.IsHosted()) return any;
+  // A program that is told its port needs a number. Another process may take the port before it listens; then it ends.
+  const absl::StatusOr<Address> address = Address::Resolve(any);
+  if (!address.ok()) return address.status();
+  const absl::StatusOr<internal::UniqueFd> listener = internal::Listen(*address);
+  if (!listener.ok()) return listener.status();
+  return internal::BoundAddress(listener->get());
+}
+
+absl::Status Deployment::ReserveAddresses() {
+  std::set<std::string_view> started;
+  std::set<std::string_view> early;  // called by a service that starts no later
+  for (const ServiceSpec& caller : topology_.services) {
+    for (const Wiring& call : caller.calls) {
+      if (started.count(call.service) == 0) early.insert(call.service);
+    }
+    started.insert(caller.name);
+  }
+  for (const ServiceSpec& service : topology_.services) {
+    if (early.count(service.name) == 0) continue;
+    std::vector<std::string>& addresses = addresses_[service.name];
+    addresses = service.external.empty() ? service.listen : service.external;
+    for (int i = static_cast<int>(addresses.size()); i < service.instances(); ++i) {
+      absl::StatusOr<std::string> address =
+          service.IsHosted() ? absl::StrCat("unix:", options_.folder, "/", InstanceName(service, i), ".sock")
+                             : ListenOf(service, i);
+      if (!address.ok()) return address.status();
+      addresses.push_back(*std::move(address));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Deployment::StartService(const ServiceSpec& service) {
+  const bool reserved = addresses_.count(service.name) > 0;
+  const size_t first = instances_.size();
+  for (int i = 0; i < service.instances(); ++i) {
+    Instance& instance = instances_.emplace_back();
+    instance.service = &service;
+    instance.number = i;
+    instance.name = InstanceName(service, i);
+    if (!service.external.empty()) {
+      instance.address = service.external[static_cast<size_t>(i)];
+      const absl::Status there = CheckReady(service, instance.address, kHealthTimeout);
+      if (!there.ok()) {
+        return absl::NotFoundError(absl::StrCat(instance.name, " is said to run at ", instance.address,
+                                                ", but does not serve there: ", there.message()));
+      }
+      Enter(instance, Instance::State::kExternal);
+    } else if (absl::Status spawned = Spawn(instance); !spawned.ok()) {
+      return spawned;
+    }
+  }
+  const Deadline deadline = Deadline::In(options_.start_timeout);
+  for (size_t i = first; i < instances_.size(); ++i) {
+    if (absl::Status ready = AwaitReady(instances_[i], deadline, kHealthTimeout); !ready.ok()) return ready;
+    if (!reserved) addresses_[service.name].push_back(instances_[i].address);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Deployment::Spawn(Instance& instance) {
+  const ServiceSpec& service = *instance.service;
+  const size_t number = static_cast<size_t>(instance.number);
+  InstanceSetup setup;
+  setup.config = service.config;
+  setup.policy = service.policy;
+  setup.profile = service.profile;
+  setup.listen = instance.address;  // of its former life
+  // Of a service that is called by one that started before it.
+  const auto reserved = addresses_.find(service.name);
+  if (setup.listen.empty() && reserved != addresses_.end() && reserved->second.size() > number) {
+    setup.listen = reserved->second[number];
+  }
+  if (setup.listen.empty()) {
+    absl::StatusOr<std::string> listen = ListenOf(service, instance.number);
+    if (!listen.ok()) return listen.status();
+    setup.listen = *std::move(listen);
+  }
+  if (setup.listen.size() >= sizeof(sockaddr_un::sun_path) + 5 && setup.listen.starts_with("unix:")) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        setup.listen, " is too long for a socket; set XDG_RUNTIME_DIR or TMPDIR to a shorter folder"));
+  }
+  if (!service.IsHosted()) {
+    instance.address = setup.listen;
+    // Whoever is there already would be taken for ours.
+    if (!setup.listen.starts_with("unix:") && Accepts(setup.listen, kHealthTimeout)) {
+      return absl::AlreadyExistsError(
+          absl::StrCat(instance.name, ": somebody listens at ", setup.listen, " already"));
+    }
+  }
+  if (service.IsHosted() && service.common_flags && options_.admin) {
+    instance.admin = absl::StrCat("unix:", options_.folder, "/", instance.name, ".admin");
+    setup.admin = instance.admin;
+    instance.http_admin = absl::StrCat("unix:", options_.folder, "/", instance.name, ".http");
+    setup.http_admin = instance.http_admin;
+  }
+  absl::StatusOr<std::vector<std::string>> argv =
+      CommandOf(topology_, service, instance.number, addresses_, setup);
+  if (!argv.ok()) return argv.status();
+  absl::StatusOr<std::string> program = FindProgram(argv->front());
+  if (!program.ok()) return program.status();
+  argv->front() = *std::move(program);
+
+  ProcessOptions process;
+  process.name = instance.name;
+  process.argv = *std::move(argv);
+  process.log_path = absl::StrCat(options_.folder, "/", instance.name, ".log");
+  process.out_to_log = !service.IsHosted();
+  instance.log = process.log_path;
+  if (options_.cpu_groups || service.cpu > 0) {
+    if (instance.cpu_group == nullptr) {
+      absl::StatusOr<std::unique_ptr<CpuGroup>> group = cpu_groups_->Make(instance.name);
+      if (!group.ok()) return group.status();
+      instance.cpu_group = *std::move(group);
+    }
+    process.cgroup_procs = instance.cpu_group->procs();
+  }
+  if (!service.cpus.empty()) {
+    absl::StatusOr<std::vector<int>> cpus = ParseCpus(service.cpus[number % service.cpus.size()]);
+    if (!cpus.ok()) return cpus.status();
+    process.cpus = *std::move(cpus);
+  }
+  // The log tells one life of the process from the next.
+  std::ofstream(process.log_path, std::ios::app)
+      << "--- " << absl::FormatTime(absl::Now(), absl::LocalTimeZone()) << " "
+      << absl::StrJoin(process.argv, " ") << "\n";
+  absl::StatusOr<std::unique_ptr<Process>> spawned = Process::Spawn(std::move(process));
+  if (!spawned.ok()) return spawned.status();
+  instance.process = *std::move(spawned);
+  instance.heard = false;
+  Enter(instance, Instance::State::kStarting);
+  return absl::OkStatus();
+}
+
+absl::Status Deployment::AwaitReady(Instance& instance, Deadline deadline, Nanos look) {
+  if (instance.state != Instance::State::kStarting) return absl::OkStatus();
+  const ServiceSpec& service = *instance.service;
+  const auto late = [&](std::string_view why) {
+    return absl::DeadlineExceededError(
+        absl::StrCat(instance.name, " was not ready within ",
+                     absl::FormatDuration(absl::FromChrono(options_.start_timeout)), ": ", std::string(why),
+                     "; ", ReadyHint(service, instance.heard), instance.process->LogTail()));
+  };
+  if (service.IsHosted() && !instance.heard) {
+    const absl::StatusOr<std::string> address =
+        instance.process->AwaitAnyLine(service.ready_prefixes, deadline, &stop_);
+    if (absl::IsDeadlineExceeded(address.status())) return late("it did not say where it listens");
+    if (!address.ok()) return address.status();
+    instance.address = *address;
+    instance.heard = true;
+  }
+  // It listens, or is about to. One look at least, however late it is.
+  while (true) {
+    const absl::Status ready = CheckReady(service, instance.address, look);
+    if (!instance.process->Running()) {
+      return absl::AbortedError(
+          absl::StrCat(instance.name, " ", instance.process->HowItEnded(), instance.process->LogTail()));
+    }
+    if (ready.ok()) break;
+    if (stop_.load(std::memory_order_relaxed)) return absl::CancelledError("interrupted");
+    if (deadline.Expired()) return late(absl::StrCat("at ", instance.address, ", ", ready.message()));
+    usleep(std::chrono::duration_cast<std::chrono::microseconds>(kRetry).count());
+  }
+  Enter(instance, Instance::State::kReady);
+  return absl::OkStatus();
+}
+
+void Deployment::Lost(Instance& instance, std::string problem) {
+  instance.pace.Ended(instance.state == Instance::State::kReady ? Now() - instance.since : Nanos(0));
+  instance.process->Terminate(Nanos(0));
+  RemoveSockets(instance);
+  instance.problem = problem.empty()
+                         ? absl::StrCat(instance.process->HowItEnded(), instance.process->LogTail())
+                         : std::move(problem);
+  Enter(instance, Instance::State::kWaiting);
+}
+
+void Deployment::Tend() {
+  for (Instance& instance : instances_) {
+    if (stop_.load(std::memory_order_relaxed)) return;
+    if (instance.process != nullptr && instance.state == Instance::State::kReady) {
+      instance.process->DiscardOutput();
+    }
+    const bool lives =
+        instance.state == Instance::State::kStarting || instance.state == Instance::State::kReady;
+    if (lives && !instance.process->Running()) {
+      Lost(instance);
+    } else if (instance.state == Instance::State::kStarting) {
+      const absl::Status ready = AwaitReady(instance, Deadline::In(kRetry), kTendLook);
+      if (absl::IsCancelled(ready)) return;
+      const bool waits = absl::IsDeadlineExceeded(ready);
+      const bool late = Now() - instance.since > options_.start_timeout;
+      if (!ready.ok() && (late || !waits)) Lost(instance, waits ? std::string(Message(ready)) : "");
+    } else if (instance.state == Instance::State::kWaiting &&
+               Now() - instance.since >= instance.pace.wait()) {
+      ++instance.restarts;
+      if (absl::Status spawned = Spawn(instance); !spawned.ok()) {
+        instance.problem = std::string(spawned.message());
+        instance.pace.Failed();
+        Enter(instance, Instance::State::kWaiting);
+      }
+    }
+  }
+}
+
+absl::Status Deployment::Check() {
+  for (Instance& instance : instances_) {
+    if (instance.process == nullptr || instance.process->Running()) continue;
+    return absl::AbortedError(
+        absl::StrCat(instance.name, " ", instance.process->HowItEnded(), instance.process->LogTail()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Deployment::LimitCpu() {
+  absl::Status status;
+  for (const ServiceSpec& service : topology_.services) {
+    if (service.cpu > 0) status.Update(LimitCpu(service.name, service.cpu));
+  }
+  return status;
+}
+
+absl::Status Deployment::LimitCpu(const std::string& service, double cpus) {
+  absl::Status status;
+  for (const Instance& instance : instances_) {
+    if (instance.service->name != service || instance.cpu_group == nullptr) continue;
+    status.Update(instance.cpu_group->Limit(cpus));
+  }
+  return status;
+}
+
+void Deployment::RemoveSockets(const Instance& instance) const {
+  const std::string folder = absl::StrCat("unix:", options_.folder, "/");
+  for (const std::string& address : {instance.address, instance.admin, instance.http_admin}) {
+    if (address.starts_with(folder)) unlink(address.c_str() + std::string_view("unix:").size());
+  }
+}
+
+void Deployment::Stop(Nanos grace) {
+  const Deadline all = Deadline::In(grace);
+  // Those of one service at once.
+  for (auto service = topology_.services.rbegin(); service != topology_.services.rend(); ++service) {
+    LimitCpu(service->name, 0).IgnoreError();  // with little of it, a process would take long to end
+    for (Instance& instance : instances_) {
+      if (instance.service == &*service && instance.process != nullptr) instance.process->BeginToEnd();
+    }
+    const Deadline deadline = Deadline::In(std::max(all.Remaining(), kLeastGrace));
+    for (Instance& instance : instances_) {
+      if (instance.service != &*service || instance.state == Instance::State::kEnded) continue;
+      if (instance.process != nullptr) instance.process->Terminate(deadline.Remaining());
+      if (instance.state == Instance::State::kExternal) continue;
+      RemoveSockets(instance);
+      Enter(instance, Instance::State::kEnded);
+    }
+  }
+}
+
+}  // namespace curtail::deploy

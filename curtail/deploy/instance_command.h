@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// instance_command.h - the command line of an instance of a topology's service.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "curtail/deploy/topology.h"
+
+namespace curtail::deploy {
+
+// Under what an instance is started; what is empty is left to the program.
+struct InstanceSetup {
+  std::string config;
+  std::string policy;
+  std::string profile;
+  std::string listen;
+  std::string admin;
+  std::string http_admin;
+  std::string user;                     // ${user}; empty: the one that this process runs as
+  bool memory_only = false;             // say how much memory it takes, and end
+  std::vector<std::string> more_flags;  // of its own
+};
+
+// The addresses of the instances of each service, shard by shard, and in a shard replica by
+// replica.
+using Addresses = std::map<std::string, std::vector<std::string>>;
+
+// argv of an instance; argv[0] is the program's name as the file has it. `addresses` holds those of
+// all services that it calls. Errors: INVALID_ARGUMENT (a variable that is not there).
+absl::StatusOr<std::vector<std::string>> CommandOf(const Topology& topology, const ServiceSpec& service,
+                                                   int instance, const Addresses& addresses,
+                                                   const InstanceSetup& setup);
+
+// argv of what is run once all serve, with ${entry} for the address that clients call.
+absl::StatusOr<std::vector<std::string>> PrepareCommand(const Topology& topology, const std::string& entry);
+
+// "leaf-0", "leaf-0.1" (shard and replica), or "mid-tier" where there is one only.
+std::string InstanceName(const ServiceSpec& service, int instance);
+
+}  // namespace curtail::deploy

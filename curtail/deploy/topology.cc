@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/deploy/topology.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <functional>
+#include <set>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "curtail/deploy/cpu_groups.h"
+#include "curtail/deploy/instance_command.h"
+#include "curtail/exec/config.h"
+
+namespace curtail::deploy {
+namespace {
+
+constexpr size_t kMaxBytes = 1u << 20;
+constexpr int kMaxInstances = 1024;
+constexpr double kMaxCpu = 1024;
+
+// Where a node is and what is wrong with it. Thrown inside Parse() only, as yaml-cpp throws its own.
+struct Wrong {
+  YAML::Mark mark;
+  std::string what;
+};
+
+[[noreturn]] void Fail(const YAML::Node& at, std::string what) { throw Wrong{at.Mark(), std::move(what)}; }
+
+std::string Text(const YAML::Node& node, std::string_view what) {
+  if (!node.IsScalar()) Fail(node, absl::StrCat(std::string(what), " must be one value"));
+  return node.Scalar();
+}
+
+int Count(const YAML::Node& node, std::string_view what, int least) {
+  int value = 0;
+  if (!node.IsScalar() || !absl::SimpleAtoi(node.Scalar(), &value) || value < least ||
+      value > kMaxInstances) {
+    Fail(node, absl::StrCat(std::string(what), " must be a number from ", least, " to ", kMaxInstances));
+  }
+  return value;
+}
+
+std::vector<std::string> Texts(const YAML::Node& node, std::string_view what) {
+  if (!node.IsSequence()) return {Text(node, what)};
+  std::vector<std::string> texts;
+  for (const YAML::Node& item : node) texts.push_back(Text(item, what));
+  return texts;
+}
+
+bool Truth(const YAML::Node& node, std::string_view what) {
+  const std::string text = Text(node, what);
+  if (text != "true" && text != "false")
+    Fail(node, absl::StrCat(std::string(what), " must be true or false"));
+  return text == "true";
+}
+
+std::vector<std::pair<YAML::Node, YAML::Node>> Entries(const YAML::Node& map) {
+  std::vector<std::pair<YAML::Node, YAML::Node>> entries;
+  for (auto it = map.begin(); it != map.end(); ++it) entries.emplace_back(it->first, it->second);
+  return entries;
+}
+
+std::map<std::string, std::string> Values(const YAML::Node& node, std::string_view what) {
+  if (!node.IsMap()) Fail(node, absl::StrCat(std::string(what), " must be NAME: VALUE lines"));
+  std::map<std::string, std::string> values;
+  for (const auto& [key, value] : Entries(node)) values[Text(key, what)] = Text(value, key.Scalar());
+  return values;
+}
+
+bool IsName(std::string_view text) {
+  return !text.empty() && text.size() <= 40 && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+  });
+}
+
+std::vector<std::string> Words(const YAML::Node& node, std::string_view what) {
+  return absl::StrSplit(Text(node, what), absl::ByAnyChar(" \t\r\n"), absl::SkipEmpty());
+}
+
+std::string Name(const YAML::Node& node, std::string_view what) {
+  std::string text = Text(node, what);
+  if (!IsName(text)) Fail(node, absl::StrCat("'", text, "' is no name; take a-z, 0-9 and '-'"));
+  return text;
+}
+
+// "calls: [user]" and "own: [cache]" are flags of every hosted service; "calls: {leaf: --leaf}" is for other programs.
+void AddWiring(const YAML::Node& node, const std::string& key, ServiceSpec* service) {
+  const bool own = key == "own";
+  if (node.IsSequence()) {
+    for (const std::string& callee : Texts(node, key)) {
+      service->calls.push_back({callee, key == "calls" ? "--peer" : "--store", /*named=*/true, own});
+    }
+    return;
+  }
+  for (const auto& [callee, flag] : Values(node, key)) {
+    service->calls.push_back({callee, flag, /*named=*/false, own});
+  }
+}
+
+void ReadKey(const std::string& key, const YAML::Node& value, ServiceSpec* s) {
+  if (key == "run") {
+    s->run = Words(value, key);
+    if (s->run.empty()) Fail(value, "run: name a program");
+  } else if (key == "run_at_port") {
+    s->run_at_port = Words(value, key);
+  } else if (key == "keeps") {
+    s->keeps = Text(value, key);
+  } else if (key == "scales") {
+    s->scales = Truth(value, key);
+  } else if (key == "secrets") {
+    s->secrets = Values(value, key);
+  } else if (key == "shards") {
+    s->shards = Count(value, key, 1);
+  } else if (key == "replicas") {
+    s->replicas = Count(value, key, 0);
+  } else if (key == "calls" || key == "stores" || key == "own") {
+    AddWiring(value, key, s);
+  } else if (key == "config") {
+    s->config = Text(value, key);
+    if (const auto config = Config::Parse(s->config); !config.ok()) {
+      Fail(value, std::string(config.status().message()));
+    }
+  } else if (key == "policy") {
+    s->policy = Text(value, key);
+  } else if (key == "profile") {
+    s->profile = Text(value, key);
+  } else if (key == "listen") {
+    s->listen = Texts(value, key);
+  } else if (key == "cpus") {
+    s->cpus = Texts(value, key);
+  } else if (key == "cpu") {
+    if (!value.IsScalar() || !absl::SimpleAtod(value.Scalar(), &s->cpu) ||
+        !(s->cpu == 0 || s->cpu >= kLeastCpu) || s->cpu > kMaxCpu) {
+      Fail(value, absl::StrCat("cpu must be a number of CPUs from ", kLeastCpu, " on; 0: no limit"));
+    }
+  } else if (key == "protocol") {
+    s->protocol = Name(value, key);
+  } else if (key == "hosted") {
+    s->hosted = Truth(value, key);
+  } else if (key == "memory_mib") {
+    if (!value.IsScalar() || !absl::SimpleAtod(value.Scalar(), &s->memory_mib) || !(s->memory_mib >= 0) ||
+        s->memory_mib > 1e9) {
+      Fail(value, "memory_mib must be a number of MiB");
+    }
+  } else if (key == "entry") {
+    s->entry = Truth(value, key);
+  } else {
+    Fail(value,
+         absl::StrCat(
+             "'", key,
+             "' is no key of a service; there are run, shards, replicas, calls, stores, own, config, "
+             "policy, profile, listen, cpu, cpus, protocol, hosted, memory_mib, run_at_port, keeps, scales, "
+             "secrets and entry"));
+  }
+}
+
+ServiceSpec ReadService(const YAML::Node& name, const YAML::Node& node) {
+  ServiceSpec service;
+  service.name = Name(name, "a service's name");
+  if (!node.IsMap()) Fail(node, absl::StrCat(service.name, " has no keys; it needs at least run"));
+  for (const auto& [key, value] : Entries(node)) ReadKey(Text(key, "a key"), value, &service);
+  if (service.run.empty()) Fail(name, absl::StrCat(service.name, " has no run"));
+  if (!service.config.empty() && !service.policy.empty()) {
+    Fail(node, absl::StrCat(service.name, ": give config or policy, not both"));
+  }
+  if (service.instances() > kMaxInstances) {
+    Fail(node, absl::StrCat(service.name, ": more than ", kMaxInstances, " instances"));
+  }
+  return service;
+}
+
+// Callees first. Of services that call each other in a circle the one that stands first in the file goes first.
+std::vector<ServiceSpec> InOrder(std::vector<ServiceSpec> services, const YAML::Node& at) {
+  std::set<std::string> there;
+  for (const ServiceSpec& s : services) there.insert(s.name);
+  for (const ServiceSpec& s : services) {
+    for (const Wiring& call : s.calls) {
+      if (there.count(call.service) == 0) {
+        Fail(at, absl::StrCat(s.name, " calls ", call.service, ", which is not there"));
+      }
+    }
+  }
+  std::vector<ServiceSpec> ordered;
+  std::set<std::string> done;
+  const auto take = [&](const ServiceSpec& s) {
+    ordered.push_back(s);
+    done.insert(s.name);
+  };
+  const auto waits = [&](const ServiceSpec& s) {
+    return std::any_of(s.calls.begin(), s.calls.end(), [&](const Wiring& call) {
+      return call.service != s.name && done.count(call.service) == 0;
+    });
+  };
+  while (ordered.size() < services.size()) {
+    const size_t before = ordered.size();
+    for (const ServiceSpec& s : services) {
+      if (done.count(s.name) == 0 && !waits(s)) take(s);
+    }
+    if (ordered.size() > before) continue;
+    take(*std::find_if(services.begin(), services.end(),
+                       [&](const auto& s) { return done.count(s.name) == 0; }));
+  }
+  return ordered;
+}
+
+bool Uses(const ServiceSpec& service, std::string_view variable) {
+  return std::any_of(service.run.begin(), service.run.end(), [variable](const std::string& word) {
+    return word.find(variable) != std::string::npos;
+  });
+}
+
+// Of a program that is no curtail service: whether it can know its address, and is asked for nothing that it cannot do.
+absl::Status CheckTold(const ServiceSpec& s) {
+  if (s.IsHosted()) return absl::OkStatus();
+  if (s.listen.empty() && s.external.empty() && !Uses(s, "${address}") && !Uses(s, "${port}")) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        s.name, ": say where it listens: listen, or ${address} or ${port} in run, which tells the program"));
+  }
+  for (const auto& [key, value] :
+       {std::pair("config", &s.config), {"policy", &s.policy}, {"profile", &s.profile}}) {
+    if (value->empty() || Uses(s, absl::StrCat("${", key, "}"))) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(s.name, ": ", key, " is for curtail services, and this is another program"));
+  }
+  return absl::OkStatus();
+}
+
+Topology ReadTopology(const YAML::Node& root) {
+  if (!root.IsMap()) Fail(root, "a topology has the keys application and services");
+  Topology t;
+  std::vector<ServiceSpec> services;
+  for (const auto& [key_node, value] : Entries(root)) {
+    const std::string key = Text(key_node, "a key");
+    if (key == "application") {
+      t.application = Name(value, key);
+    } else if (key == "title") {
+      t.title = Text(value, key);
+    } else if (key == "variables") {
+      t.variables = Values(value, key);
+    } else if (key == "scale") {
+      t.scale = Values(value, key);
+    } else if (key == "prepare") {
+      t.prepare = Words(value, key);
+    } else if (key == "services") {
+      if (!value.IsMap()) Fail(value, "services must be NAME: with keys below it");
+      for (const auto& [name, service] : Entries(value)) services.push_back(ReadService(name, service));
+    } else {
+      Fail(key_node, absl::StrCat("'", key,
+                                  "' is no key here; there are application, title, variables, scale, "
+                                  "prepare and services"));
+    }
+  }
+  if (t.application.empty()) Fail(root, "application: give it a name");
+  if (services.empty()) Fail(root, "services: there are none");
+  std::set<std::string> names;
+  for (const ServiceSpec& s : services) {
+    if (!names.insert(s.name).second) Fail(root, absl::StrCat("two services are called ", s.name));
+  }
+  const auto entries = std::count_if(services.begin(), services.end(), [](const auto& s) { return s.entry; });
+  if (entries != 1) Fail(root, "one service must be marked entry: true, the one that clients call");
+  t.services = InOrder(std::move(services), root);
+  return t;
+}
+
+// The result of `read` for a text. Errors: its own; INVALID_ARGUMENT with the place of what it, or yaml-cpp, threw.
+absl::Status Parsed(std::string_view yaml, std::string_view origin,
+                    const std::function<absl::Status(const YAML::Node& root)>& read) {
+  if (yaml.size() > kMaxBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(std::string(origin), ": longer than 1 MiB"));
+  }
+  const auto error = [origin](const YAML::Mark& mark, const std::string& what) {
+    return absl::InvalidArgumentError(absl::StrCat(std::string(origin), ":", mark.line + 1, ": ", what));
+  };
+  try {
+    return read(YAML::Load(std::string(yaml)));
+  } catch (const Wrong& wrong) {
+    return error(wrong.mark, wrong.what);
+  } catch (const YAML::Exception& wrong) {
+    return error(wrong.mark, wrong.msg);
+  }
+}
+
+// A key of a service that is there already.
+void ChangeKey(const std::string& key, const YAML::Node& value, ServiceSpec* service) {
+  if (key == "entry") Fail(value, "which service clients call is fixed");
+  ServiceSpec changed = *service;
+  if (key == "config") changed.policy.clear();
+  if (key == "policy") changed.config.clear();
+  ReadKey(key, value, &changed);
+  if (changed.instances() > kMaxInstances)
+    Fail(value, absl::StrCat("more than ", kMaxInstances, " instances"));
+  *service = std::move(changed);
+}
+
+}  // namespace
+
+bool ServiceSpec::IsHosted() const {
+  return grpc() && hosted.value_or(!Uses(*this, "${address}") && !Uses(*this, "${port}"));
+}
+
+bool ServiceSpec::TakesPort() const { return grpc() || protocol == "tcp" || Uses(*this, "${port}"); }
+
+absl::Status Topology::Check() const {
+  const Topology& t = *this;
+  std::set<std::string> names;  // logs and sockets are called so
+  for (const ServiceSpec& s : t.services) {
+    for (int i = 0; i < s.instances(); ++i) {
+      if (const std::string name = InstanceName(s, i); !names.insert(name).second) {
+        return absl::InvalidArgumentError(absl::StrCat("an instance of ", s.name, " would be called ", name,
+                                                       ", as another one is; rename a service"));
+      }
+    }
+    if (!s.listen.empty() && s.listen.size() != static_cast<size_t>(s.instances())) {
+      return absl::InvalidArgumentError(absl::StrCat(s.name, ": listen has ", s.listen.size(),
+                                                     " addresses for ", s.instances(), " instances"));
+    }
+    if (!s.external.empty() && s.external.size() != static_cast<size_t>(s.instances())) {
+      return absl::InvalidArgumentError(absl::StrCat(s.name, " has ", s.instances(), " instances, and ",
+                                                     s.external.size(), " addresses were given"));
+    }
+    if (absl::Status told = CheckTold(s); !told.ok()) return told;
+    if (!s.keeps.empty() && t.variables.count(s.keeps) == 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          s.name, " keeps ", s.keeps, ", which is no variable; name the one that has its folder"));
+    }
+    if (s.scales && ((!s.IsHosted() && s.protocol != "http") || !s.keeps.empty())) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          s.name, ": scales is for curtail services and for protocol: http, if they keep no data"));
+    }
+    for (const Wiring& call : s.calls) {
+      const ServiceSpec* callee = t.Find(call.service);
+      if (call.own && callee->instances() != s.instances()) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "each ", s.name, " has a ", call.service, " of its own, but there are ", s.instances(), " and ",
+            callee->instances(), "; set the shards and replicas of both"));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Topology> Topology::Parse(std::string_view yaml, std::string_view origin) {
+  Topology t;
+  absl::Status parsed = Parsed(yaml, origin, [&](const YAML::Node& root) {
+    t = ReadTopology(root);
+    const absl::Status own = t.Check();
+    return own.ok() ? own
+                    : absl::InvalidArgumentError(absl::StrCat(std::string(origin), ": ", own.message()));
+  });
+  if (!parsed.ok()) return parsed;
+  return t;
+}
+
+std::map<std::string, std::string> Topology::Settings() const {
+  std::map<std::string, std::string> settings = variables;
+  for (const ServiceSpec& s : services) {
+    settings[absl::StrCat(s.name, ".shards")] = absl::StrCat(s.shards);
+    settings[absl::StrCat(s.name, ".replicas")] = absl::StrCat(s.replicas);
+  }
+  return settings;
+}
+
+const ServiceSpec* Topology::Find(std::string_view name) const {
+  const auto found =
+      std::find_if(services.begin(), services.end(), [name](const auto& s) { return s.name == name; });
+  return found == services.end() ? nullptr : &*found;
+}
+
+ServiceSpec* Topology::Find(std::string_view name) {
+  return const_cast<ServiceSpec*>(static_cast<const Topology*>(this)->Find(name));
+}
+
+const ServiceSpec& Topology::entry() const {
+  return *std::find_if(services.begin(), services.end(), [](const auto& s) { return s.entry; });
+}
+
+absl::Status Topology::Set(std::string_view name, std::string_view value) {
+  const std::vector<std::string> parts = absl::StrSplit(std::string(name), absl::MaxSplits('.', 1));
+  if (parts.size() == 1) {
+    const auto found = variables.find(parts[0]);
+    if (found != variables.end()) {
+      found->second = std::string(value);
+      return absl::OkStatus();
+    }
+    std::vector<std::string> names;
+    for (const auto& [known, text] : variables) names.push_back(known);
+    for (const ServiceSpec& s : services) names.push_back(absl::StrCat(s.name, ".KEY"));
+    return absl::InvalidArgumentError(absl::StrCat(application, " has no variable '", std::string(name),
+                                                   "'; there are ", absl::StrJoin(names, ", ")));
+  }
+  ServiceSpec* service = Find(parts[0]);
+  if (service == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat(application, " has no service '", parts[0], "'"));
+  }
+  try {
+    ChangeKey(parts[1], YAML::Node(std::string(value)), service);
+  } catch (const Wrong& wrong) {
+    return absl::InvalidArgumentError(absl::StrCat(std::string(name), ": ", wrong.what));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Topology::Overlay(std::string_view yaml, std::string_view origin) {
+  Topology changed = *this;
+  return Parsed(yaml, origin, [&](const YAML::Node& root) {
+    if (!root.IsMap()) Fail(root, "an overlay has the keys application and services");
+    for (const auto& [key_node, value] : Entries(root)) {
+      const std::string key = Text(key_node, "a key");
+      if (key == "application") {
+        if (Text(value, key) != application)
+          Fail(value, absl::StrCat("it is of ", value.Scalar(), ", not of ", application));
+      } else if (key == "services") {
+        if (!value.IsMap()) Fail(value, "services must be NAME: with keys below it");
+        for (const auto& [name, keys] : Entries(value)) {
+          ServiceSpec* const service = changed.Find(Text(name, "a service's name"));
+          if (service == nullptr) Fail(name, absl::StrCat(application, " has no service ", name.Scalar()));
+          if (!keys.IsMap()) Fail(keys, absl::StrCat(service->name, " must have keys"));
+          for (const auto& [of, to] : Entries(keys)) ChangeKey(Text(of, "a key"), to, service);
+        }
+      } else {
+        Fail(key_node,
+             absl::StrCat("'", key, "' is no key of an overlay; there are application and services"));
+      }
+    }
+    *this = std::move(changed);
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace curtail::deploy

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// topology.h - topology.yaml: which processes make an application, how they find each other, and
+// what they run under.
+//
+// A topology is a list of services. A service is one program with its flags, started once for each
+// of its shards and replicas; it is told the addresses of those it calls. docs/topology.md explains
+// every key.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace curtail::deploy {
+
+// One way that a service learns of another: FLAG ADDRESS for each of its instances, in order.
+struct Wiring {
+  std::string service;
+  std::string flag;
+  // FLAG SERVICE=ADDRESS,ADDRESS instead: --peer and --store of a hosted service.
+  bool named = false;
+  // Only the instance of the caller's own number, such as the store beside a leaf.
+  bool own = false;
+};
+
+struct ServiceSpec {
+  std::string name;
+  std::vector<std::string> run;  // the program and its flags, before ${...} is replaced
+  int shards = 1;
+  int replicas = 1;
+  std::vector<Wiring> calls;
+  // Under what a curtail service runs; at most one of config and policy is given.
+  std::string config;
+  std::string policy;
+  std::string profile;
+  // Where each instance listens; empty: a free port, or a socket in the run folder for other
+  // protocols.
+  std::vector<std::string> listen;
+  // Sets of CPUs ("0-1,3"), used in turn by the instances; empty: all.
+  std::vector<std::string> cpus;
+  // The CPUs that an instance may use, enforced by a cgroup; 0: no limit.
+  double cpu = 0;
+  // "grpc" is ready once it answers health checks; anything else when it accepts connections.
+  std::string protocol = "grpc";
+  // As the file has it; see IsHosted().
+  std::optional<bool> hosted;
+  // `run` of a program that must listen at a port, as on other machines than its callers'; empty:
+  // `run`.
+  std::vector<std::string> run_at_port;
+  // The variable that names the folder in which it keeps its data; empty: it keeps none.
+  std::string keeps;
+  // True if several processes may share the requests of an instance, as they do where a cluster
+  // scales it.
+  bool scales = false;
+  // Secrets that it shares with others, by the flag that takes the file of each: {"tokens",
+  // "--secret"}. Where services share a folder they find it there, and are not told.
+  std::map<std::string, std::string> secrets;
+  // Of an instance, where the program cannot say it itself.
+  double memory_mib = 0;
+  // The one that clients call. Exactly one service is.
+  bool entry = false;
+  // Addresses of instances that run already and are not started; empty: started.
+  std::vector<std::string> external;
+
+  // Not in the file, for programs of the benchmarks that are no curtail services: whether it takes
+  // the common flags and answers health checks, and what it may print before its address.
+  bool common_flags = true;
+  std::vector<std::string_view> ready_prefixes = {"ready ", "listening on "};
+
+  bool grpc() const { return protocol == "grpc"; }
+  // True if it is a curtail service, which takes the common flags and says where it listens. Any
+  // other program is told its address: as ${address}, or ${host} and ${port}, in `run`, or it knows
+  // the one in `listen` by itself.
+  bool IsHosted() const;
+  // True if it listens at a port, unless `listen` says otherwise; else at a Unix socket.
+  bool TakesPort() const;
+  int instances() const { return shards * replicas; }
+};
+
+// A Topology is one parsed file with its variables. Value type.
+struct Topology {
+  // Errors: INVALID_ARGUMENT with "ORIGIN:LINE: what is wrong".
+  static absl::StatusOr<Topology> Parse(std::string_view yaml, std::string_view origin);
+
+  // Puts the values of "scale" in force, the size that the paper used. Errors: FAILED_PRECONDITION
+  // without any.
+  absl::Status Scale();
+  // So many replicas of each service that scales and has no shards. Errors: FAILED_PRECONDITION
+  // without any.
+  absl::Status Replicate(int count);
+  // One replica of a store, if it has none. Errors: INVALID_ARGUMENT, which lists the stores that
+  // there are.
+  absl::Status BringIn(std::string_view store);
+  // Changes a variable ("data") or a count of a service ("leaf.shards", "leaf.replicas",
+  // "leaf.config", ...). Errors: INVALID_ARGUMENT, which lists what there is.
+  absl::Status Set(std::string_view name, std::string_view value);
+  // The meanings of ${...} in any command: variables, and the shards and replicas of services, by
+  // the names of Set().
+  std::map<std::string, std::string> Settings() const;
+  // Has one process be all gRPC services, which keeps their flags; stores stay processes. Errors:
+  // FAILED_PRECONDITION for services that are not all one program.
+  absl::Status MakeMonolith();
+  // Gives each curtail service this --fence, unless its command has one. Errors: INVALID_ARGUMENT
+  // for an unknown mode.
+  absl::Status Fence(std::string_view mode);
+  // The same with --trace-to. Errors: INVALID_ARGUMENT for a target that services would refuse.
+  absl::Status TraceTo(std::string_view target);
+  // Gives each curtail service the flag, unless its command has it.
+  void Give(std::string_view flag, std::string_view value);
+  // Takes instances that run already: "store=127.0.0.1:11211,unix:/run/m.sock". Errors:
+  // INVALID_ARGUMENT (no such service, a wrong number of addresses).
+  absl::Status Use(std::string_view service_and_addresses);
+
+  // Puts the keys of services that an overlay has in force, as `curtail provision` writes them.
+  // Errors: INVALID_ARGUMENT with "ORIGIN:LINE: what is wrong".
+  absl::Status Overlay(std::string_view yaml, std::string_view origin);
+
+  // Takes services without an instance (replicas: 0) out, with the wiring of their callers. Errors:
+  // INVALID_ARGUMENT if that is the entry.
+  absl::Status LeaveOutAbsent();
+
+  // True if it still fits together after changes. Errors: INVALID_ARGUMENT.
+  absl::Status Check() const;
+
+  const ServiceSpec* Find(std::string_view name) const;
+  ServiceSpec* Find(std::string_view name);
+  const ServiceSpec& entry() const;
+
+  std::string application;
+  std::string title;
+  std::map<std::string, std::string> variables;
+  std::map<std::string, std::string> scale;  // what Scale() sets
+  // Those that are called before those that call them, as far as services do not call each other in
+  // a circle.
+  std::vector<ServiceSpec> services;
+  std::vector<std::string> prepare;  // run once all serve, such as to load data; empty: nothing
+};
+
+}  // namespace curtail::deploy

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The changes of a whole topology; Set(), which reads a value as the file has it, is in topology.cc.
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "curtail/deploy/topology.h"
+#include "curtail/fence/fence.h"
+#include "curtail/observe/trace_exporter.h"
+
+namespace curtail::deploy {
+
+absl::Status Topology::Scale() {
+  if (scale.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(application, " has no scale in its topology"));
+  }
+  for (const auto& [name, value] : scale) {
+    if (absl::Status set = Set(name, value); !set.ok()) return set;
+  }
+  return Check();
+}
+
+absl::Status Topology::Replicate(int count) {
+  bool any = false;
+  for (ServiceSpec& s : services) {
+    if (!s.scales || s.shards != 1) continue;
+    s.replicas = count;
+    any = true;
+  }
+  if (any) return Check();
+  return absl::FailedPreconditionError(
+      absl::StrCat(application, " has no service that scales (scales: true in its topology, and no shards)"));
+}
+
+absl::Status Topology::BringIn(std::string_view store) {
+  // Other programs that services call, and that are no curtail services.
+  std::vector<std::string> stores;
+  for (const ServiceSpec& s : services) {
+    if (!s.IsHosted() && s.calls.empty()) stores.push_back(s.name);
+  }
+  if (std::find(stores.begin(), stores.end(), store) == stores.end()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--stores ", std::string(store), ": ", application, " has ",
+        stores.empty() ? "no stores" : absl::StrCat("the stores ", absl::StrJoin(stores, ", "))));
+  }
+  ServiceSpec& s = *Find(store);
+  if (s.replicas == 0) s.replicas = 1;
+  return absl::OkStatus();
+}
+
+absl::Status Topology::LeaveOutAbsent() {
+  if (entry().instances() == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(entry().name, " is what clients call: it needs a replica"));
+  }
+  const auto absent = [this](const Wiring& call) { return Find(call.service)->instances() == 0; };
+  for (ServiceSpec& s : services) std::erase_if(s.calls, absent);
+  std::erase_if(services, [](const ServiceSpec& s) { return s.instances() == 0; });
+  return absl::OkStatus();
+}
+
+void Topology::Give(std::string_view flag, std::string_view value) {
+  for (ServiceSpec& s : services) {
+    const bool own = std::any_of(s.run.begin(), s.run.end(), [flag](const std::string& word) {
+      return word == flag || word.starts_with(absl::StrCat(std::string(flag), "="));
+    });
+    if (s.IsHosted() && s.common_flags && !own) {
+      s.run.insert(s.run.end(), {std::string(flag), std::string(value)});
+    }
+  }
+}
+
+absl::Status Topology::Fence(std::string_view mode) {
+  if (!ParseFenceMode(mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--fence ", std::string(mode), ": write off, dry-run, strict or borrow"));
+  }
+  Give("--fence", mode);
+  return absl::OkStatus();
+}
+
+absl::Status Topology::TraceTo(std::string_view target) {
+  if (absl::Status parsed = observe::ParseTraceTarget(target).status(); !parsed.ok()) return parsed;
+  Give("--trace-to", target);
+  return absl::OkStatus();
+}
+
+absl::Status Topology::MakeMonolith() {
+  const ServiceSpec old = entry();
+  if (!old.IsHosted()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(application, " cannot be a monolith: ", old.name, " is no curtail service"));
+  }
+  ServiceSpec whole = old;
+  whole.calls.clear();
+  whole.secrets.clear();  // they share a folder
+  whole.shards = whole.replicas = 1;
+  whole.run = {old.run.front(), "--monolith"};
+  std::vector<ServiceSpec> kept;
+  for (const ServiceSpec& s : services) {
+    if (!s.IsHosted()) {
+      kept.push_back(s);
+      continue;
+    }
+    if (s.run.front() != old.run.front()) {
+      return absl::FailedPreconditionError(absl::StrCat(application, " cannot be a monolith: ", s.name,
+                                                        " is another program, ", s.run.front()));
+    }
+    if (!s.keeps.empty()) whole.keeps = s.keeps;
+    if (!s.entry) whole.cpu += s.cpu * s.instances();
+    whole.scales = whole.scales && s.scales;
+    if (s.instances() > 1) {
+      whole.run.insert(whole.run.end(), {"--instances", absl::StrCat(s.name, "=", s.instances())});
+    }
+    for (size_t i = 1; i < s.run.size(); ++i) {
+      const bool of_process = s.run[i] == "--service" || s.run[i] == "--shard";
+      const bool known = std::find(whole.run.begin(), whole.run.end(), s.run[i]) != whole.run.end();
+      if (of_process || (known && s.run[i].starts_with("--"))) {
+        ++i;  // and its value
+      } else {
+        whole.run.push_back(s.run[i]);
+      }
+    }
+    for (Wiring store : s.calls) {
+      const bool known = std::any_of(whole.calls.begin(), whole.calls.end(),
+                                     [&](const Wiring& w) { return w.service == store.service; });
+      if (Find(store.service)->IsHosted() || known) continue;
+      store.own = false;  // the process gives each instance its own
+      whole.calls.push_back(std::move(store));
+    }
+  }
+  // Behind the stores that it calls, before the programs that call it.
+  const auto calls_it = [&](const ServiceSpec& s) {
+    return std::any_of(s.calls.begin(), s.calls.end(),
+                       [&](const Wiring& w) { return w.service == old.name; });
+  };
+  services.clear();
+  std::copy_if(kept.begin(), kept.end(), std::back_inserter(services), std::not_fn(calls_it));
+  services.push_back(std::move(whole));
+  std::copy_if(kept.begin(), kept.end(), std::back_inserter(services), calls_it);
+  return Check();
+}
+
+absl::Status Topology::Use(std::string_view service_and_addresses) {
+  const std::vector<std::string> parts =
+      absl::StrSplit(std::string(service_and_addresses), absl::MaxSplits('=', 1));
+  ServiceSpec* service = Find(parts[0]);
+  if (parts.size() != 2 || service == nullptr || parts[1].empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("'", std::string(service_and_addresses),
+                                                   "': write SERVICE=ADDRESS,ADDRESS,... for a service of ",
+                                                   application));
+  }
+  std::vector<std::string> addresses = absl::StrSplit(parts[1], ',');
+  if (std::find(addresses.begin(), addresses.end(), "") != addresses.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", std::string(service_and_addresses), "': an address is empty"));
+  }
+  if (addresses.size() != static_cast<size_t>(service->instances())) {
+    return absl::InvalidArgumentError(absl::StrCat(parts[0], " has ", service->instances(),
+                                                   " instances, and ", addresses.size(),
+                                                   " addresses were given"));
+  }
+  service->external = std::move(addresses);
+  return absl::OkStatus();
+}
+
+}  // namespace curtail::deploy
