@@ -278,7 +278,7 @@ int Run(const BenchFlags& flags) {
   bench::Report report("router", flags, machine);
   report.Set("slice_s", flags.slice_s).Set("value_bytes", flags.value_bytes).Set("limit", flags.limit);
   report.Add(std::move(table)).Say(failed ? absl::StrFormat("a ratio is above %.2f", flags.limit) : "");
-  return session.Finish("router_bench", report, absl::OkStatus(), failed ? tool::kThreshold : tool::kOk);
+  return session.Finish("router_bench", report, absl::OkStatus(), failed ? kThreshold : kOk);
 }
 
 }  // namespace

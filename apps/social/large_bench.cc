@@ -186,8 +186,7 @@ int Run(const LargeFlags& flags) {
   bench::Report report("social_large", flags, machine);
   report.Set("small_posts", flags.small).Set("large_posts", flags.large).Set("limit", flags.limit);
   report.Add(std::move(table)).Say(failed ? "a ratio is above " + bench::Fixed(2)(flags.limit) : "");
-  return session.Finish("social_large_bench", report, absl::OkStatus(),
-                        failed ? tool::kThreshold : tool::kOk);
+  return session.Finish("social_large_bench", report, absl::OkStatus(), failed ? kThreshold : kOk);
 }
 
 }  // namespace

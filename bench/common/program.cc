@@ -9,7 +9,7 @@
 #include "bench/common/report.h"
 #include "bench/common/scratch.h"
 #include "curtail/base/strings.h"
-#include "tools/curtail/cli/interrupt.h"
+#include "curtail/term/interrupt.h"
 
 namespace curtail::bench {
 namespace {
@@ -38,7 +38,7 @@ std::optional<int> ParseFlags(CLI::App& app, int argc, char** argv, CommonFlags*
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? tool::kOk : tool::kBadConfig;
+    return app.exit(error) == 0 ? kOk : kBadConfig;
   }
   return std::nullopt;
 }
@@ -48,15 +48,15 @@ int Fail(const std::string& program, const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kInvalidArgument:
     case absl::StatusCode::kNotFound:
-      return tool::kBadConfig;
+      return kBadConfig;
     case absl::StatusCode::kCancelled:
-      return tool::kInterrupted;
+      return kInterrupted;
     default:
-      return tool::kFailed;
+      return kFailed;
   }
 }
 
-Session::Session(const CommonFlags& flags) : flags_(flags), stop_(tool::CatchInterrupts()) {
+Session::Session(const CommonFlags& flags) : flags_(flags), stop_(CatchInterrupts()) {
   console_.set_quiet(flags.quiet);
 }
 
@@ -66,7 +66,7 @@ int Session::Finish(const std::string& program, const Report& report, const absl
   absl::Status written = Write(flags_.json, report.ToJson());
   written.Update(Write(flags_.markdown, report.ToMarkdown()));
   if (!written.ok()) return Fail(program, written);
-  if (stop_) return tool::kInterrupted;
+  if (stop_) return kInterrupted;
   return status.ok() ? code : Fail(program, status);
 }
 

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "tools/curtail/cli/console.h"
-#include "tools/curtail/cli/exit_code.h"
+#include "curtail/term/console.h"
+#include "curtail/term/exit_code.h"
 
 namespace CLI {
 class App;
@@ -64,7 +64,7 @@ class Session {
  private:
   const CommonFlags& flags_;
   const std::atomic<bool>& stop_;
-  tool::Console console_;
+  Console console_;
 };
 
 }  // namespace curtail::bench

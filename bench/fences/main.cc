@@ -228,8 +228,7 @@ int RunStudy(const StudyFlags& flags) {
   const absl::Status status = Run(session, &results);
   results.interrupted = session.stop();
   if (Empty(results)) return Fail(status);  // there is nothing to report
-  return session.Finish("fences", ReportOf(results), status,
-                        AllFaults(results) == 0 ? tool::kOk : tool::kThreshold);
+  return session.Finish("fences", ReportOf(results), status, AllFaults(results) == 0 ? kOk : kThreshold);
 }
 
 }  // namespace

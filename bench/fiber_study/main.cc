@@ -126,8 +126,7 @@ int RunStudy(const Flags& flags) {
   const absl::Status status = Run(flags, session, &results);
   results.interrupted = session.stop();
   if (results.rows.front().cells.empty()) return Fail(status);  // there is nothing to report
-  return session.Finish("fiber_study", ReportOf(results), status,
-                        Faults(results) == 0 ? tool::kOk : tool::kThreshold);
+  return session.Finish("fiber_study", ReportOf(results), status, Faults(results) == 0 ? kOk : kThreshold);
 }
 
 }  // namespace

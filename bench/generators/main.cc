@@ -33,7 +33,7 @@ int Main(int argc, char** argv) {
   session.Note(ToString(machine));
   const auto finish = [&](const auto& results) {
     return session.Finish("generators", ReportOf(options, machine, results), absl::OkStatus(),
-                          AllWell(results) ? tool::kOk : tool::kFailed);
+                          AllWell(results) ? kOk : kFailed);
   };
   if (options.work == "truth") return finish(MeasureTruth(options, session));
   const absl::StatusOr<CostResults> results = MeasureCost(options, session);

@@ -238,8 +238,7 @@ int Run(const Flags& flags, const deploy::LogFolder& logs) {
   bench::Report report("instructions", flags, bench::LookAtMachine());
   report.Set("service", flags.service).Set("policy", flags.policy).Say((*service)->description);
   report.Say(absl::StrCat("User-level instructions of the mid-tier; medians of ", flags.rounds, " rounds"));
-  return session.Finish("instructions_bench", report.Add(TableOf(*subjects, flags.policy)), status,
-                        tool::kOk);
+  return session.Finish("instructions_bench", report.Add(TableOf(*subjects, flags.policy)), status, kOk);
 }
 
 }  // namespace

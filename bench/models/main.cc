@@ -219,8 +219,7 @@ int RunBench(const Flags& flags) {
     return Fail(
         absl::Status(status.code(), absl::StrCat(status.message(), "\nthe logs are in ", logs.path())));
   }
-  return session.Finish("models_bench", ReportOf(results), status,
-                        AllWell(results) ? tool::kOk : tool::kFailed);
+  return session.Finish("models_bench", ReportOf(results), status, AllWell(results) ? kOk : kFailed);
 }
 
 }  // namespace

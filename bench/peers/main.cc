@@ -46,7 +46,7 @@ int Finish(const Options& options, Session& session, const Report& report, const
   if (!options.markdown_short.empty() && !WriteFile(options.markdown_short, markdown_short)) {
     written = absl::UnavailableError("cannot write " + options.markdown_short);
   }
-  return session.Finish("peers", report, written, all_well ? tool::kOk : tool::kFailed);
+  return session.Finish("peers", report, written, all_well ? kOk : kFailed);
 }
 
 int RunBenchmark(const Options& options) {

@@ -128,5 +128,5 @@ int main(int argc, char** argv) {
     return absl::OkStatus();
   });
   bench::Report report("streams", flags, machine);
-  return session.Finish("streams", report.Add(results.ToTable()), ended, tool::kOk);
+  return session.Finish("streams", report.Add(results.ToTable()), ended, kOk);
 }

@@ -271,5 +271,5 @@ int main(int argc, char** argv) {
     if (!ended.ok()) break;
   }
   report.Set("period_ms", flags.period_ms).Add(std::move(tables.slices)).Add(std::move(tables.families));
-  return session.Finish("switch_bench", report, absl::OkStatus(), failed == 0 ? tool::kOk : tool::kThreshold);
+  return session.Finish("switch_bench", report, absl::OkStatus(), failed == 0 ? kOk : kThreshold);
 }

@@ -293,5 +293,5 @@ int main(int argc, char** argv) {
   bench::Report report("victims", flags, machine);
   report.Set("seconds", flags.seconds).Set("calls_per_s", flags.rate_per_s).Add(std::move(table));
   const bool crashed = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.Ended(); });
-  return session.Finish("victims", report, measured, crashed ? tool::kThreshold : tool::kOk);
+  return session.Finish("victims", report, measured, crashed ? kThreshold : kOk);
 }

@@ -6,7 +6,7 @@
 
 #include <optional>
 
-#include "tools/curtail/cli/console.h"
+#include "curtail/term/console.h"
 #include "tools/curtail/compare/compare_command.h"
 #include "tools/curtail/compare/demo_command.h"
 #include "tools/curtail/deploy/down_command.h"

@@ -3,11 +3,12 @@
 // curtail: the command line. Each sub-command is a file of its own; this one only wires them.
 #include <stdlib.h>
 
+#include "curtail/term/interrupt.h"
 #include "tools/curtail/cli/command_line.h"
-#include "tools/curtail/cli/interrupt.h"
 #include "tools/curtail/load/load_command.h"
 
 int main(int argc, char** argv) {
+  using namespace curtail;
   using namespace curtail::tool;
   const std::atomic<bool>& stop = CatchInterrupts();
   Console console;

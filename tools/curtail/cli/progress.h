@@ -11,7 +11,7 @@
 
 #include "curtail/base/clock.h"
 #include "curtail/load/drive/live.h"
-#include "tools/curtail/cli/console.h"
+#include "curtail/term/console.h"
 
 namespace curtail::tool {
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "apps/shipped/application.h"
-#include "tools/curtail/cli/console.h"
+#include "curtail/term/console.h"
 #include "tools/curtail/compare/policy_runs.h"
 #include "tools/curtail/compare/policy_trial.h"
 

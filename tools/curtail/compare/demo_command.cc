@@ -16,7 +16,7 @@
 #include "curtail/adapt/training.h"
 #include "curtail/base/strings.h"
 #include "curtail/load/report/report.h"
-#include "tools/curtail/cli/exit_code.h"
+#include "curtail/term/exit_code.h"
 #include "tools/curtail/cli/flags.h"
 #include "tools/curtail/compare/compare_command.h"
 #include "tools/curtail/compare/compare_plan.h"

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "apps/shipped/application.h"
-#include "tools/curtail/cli/console.h"
+#include "curtail/term/console.h"
 
 namespace curtail::tool {
 

@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "tools/curtail/cli/console.h"
+#include "curtail/term/console.h"
 #include "tools/curtail/compare/policy_runs.h"
 
 namespace curtail::tool {

@@ -14,7 +14,7 @@
 #include "apps/shipped/application.h"
 #include "curtail/adapt/envelope.h"
 #include "curtail/deploy/tiers.h"
-#include "tools/curtail/cli/console.h"
+#include "curtail/term/console.h"
 #include "tools/curtail/compare/policy_runs.h"
 #include "tools/curtail/compare/scenario.h"
 

@@ -5,7 +5,7 @@
 
 #include "curtail/base/strings.h"
 #include "curtail/rpc/admin/admin.curtail.h"
-#include "tools/curtail/cli/exit_code.h"
+#include "curtail/term/exit_code.h"
 
 namespace curtail::tool {
 namespace {

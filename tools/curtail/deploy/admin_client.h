@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "curtail/rpc/channel.h"
-#include "tools/curtail/cli/console.h"
+#include "curtail/term/console.h"
 
 namespace curtail::admin::v1 {
 class GetDecisionsReply;

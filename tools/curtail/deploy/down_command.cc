@@ -13,7 +13,7 @@
 #include "curtail/base/clock.h"
 #include "curtail/base/strings.h"
 #include "curtail/rpc/transport/socket.h"
-#include "tools/curtail/cli/exit_code.h"
+#include "curtail/term/exit_code.h"
 #include "tools/curtail/cli/flags.h"
 #include "tools/curtail/deploy/run_folder.h"
 

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <string>
 
-#include "tools/curtail/cli/console.h"
+#include "curtail/term/console.h"
 
 namespace curtail::tool {
 

@@ -16,7 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "curtail/base/strings.h"
 #include "curtail/load/message/internal/closest.h"
-#include "tools/curtail/cli/exit_code.h"
+#include "curtail/term/exit_code.h"
 #include "tools/curtail/deploy/run_folder.h"
 #include "tools/curtail/deploy/target.h"
 

@@ -11,7 +11,7 @@
 #include "curtail/base/strings.h"
 #include "curtail/deploy/deployment.h"
 #include "curtail/deploy/process/process_usage.h"
-#include "tools/curtail/cli/exit_code.h"
+#include "curtail/term/exit_code.h"
 #include "tools/curtail/deploy/admin_client.h"
 #include "tools/curtail/deploy/run_folder.h"
 

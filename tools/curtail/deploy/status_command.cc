@@ -7,7 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "curtail/rpc/admin/admin.pb.h"
 #include "curtail/rpc/admin/admin_json.h"
-#include "tools/curtail/cli/exit_code.h"
+#include "curtail/term/exit_code.h"
 #include "tools/curtail/deploy/admin_client.h"
 #include "tools/curtail/deploy/status_text.h"
 #include "tools/curtail/deploy/target.h"

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "tools/curtail/cli/console.h"
+#include "curtail/term/console.h"
 
 namespace curtail::tool {
 

@@ -11,7 +11,7 @@
 #include "curtail/base/clock.h"
 #include "curtail/base/strings.h"
 #include "curtail/rpc/admin/admin.pb.h"
-#include "tools/curtail/cli/exit_code.h"
+#include "curtail/term/exit_code.h"
 #include "tools/curtail/cli/flags.h"
 #include "tools/curtail/deploy/target.h"
 #include "tools/curtail/load/load_setup.h"

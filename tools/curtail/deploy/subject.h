@@ -17,7 +17,7 @@
 #include "curtail/deploy/tiers.h"
 #include "curtail/load/drive/runner.h"
 #include "curtail/load/message/workload.h"
-#include "tools/curtail/cli/console.h"
+#include "curtail/term/console.h"
 #include "tools/curtail/deploy/admin_client.h"
 #include "tools/curtail/load/load_flags.h"
 

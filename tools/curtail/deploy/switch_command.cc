@@ -5,7 +5,7 @@
 
 #include "curtail/base/strings.h"
 #include "curtail/exec/config.h"
-#include "tools/curtail/cli/exit_code.h"
+#include "curtail/term/exit_code.h"
 #include "tools/curtail/deploy/admin_client.h"
 #include "tools/curtail/deploy/target.h"
 

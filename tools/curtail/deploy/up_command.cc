@@ -27,7 +27,7 @@
 #include "curtail/deploy/deployment.h"
 #include "curtail/deploy/find_program.h"
 #include "curtail/deploy/topology.h"
-#include "tools/curtail/cli/exit_code.h"
+#include "curtail/term/exit_code.h"
 #include "tools/curtail/cli/flags.h"
 #include "tools/curtail/deploy/run_folder.h"
 #include "tools/curtail/deploy/up_reporter.h"

@@ -9,7 +9,7 @@
 
 #include "curtail/deploy/deployment.h"
 #include "curtail/deploy/topology.h"
-#include "tools/curtail/cli/console.h"
+#include "curtail/term/console.h"
 #include "tools/curtail/deploy/run_folder.h"
 
 namespace curtail::tool {

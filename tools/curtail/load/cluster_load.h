@@ -8,7 +8,7 @@
 
 #include <atomic>
 
-#include "tools/curtail/cli/console.h"
+#include "curtail/term/console.h"
 #include "tools/curtail/load/load_flags.h"
 
 namespace curtail::tool {

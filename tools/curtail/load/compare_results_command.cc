@@ -7,7 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "curtail/load/report/compare.h"
 #include "curtail/load/report/report_read.h"
-#include "tools/curtail/cli/exit_code.h"
+#include "curtail/term/exit_code.h"
 
 namespace curtail::tool {
 namespace {

@@ -20,7 +20,7 @@
 #include "curtail/load/message/catalog.h"
 #include "curtail/load/message/json_workload.h"
 #include "curtail/load/report/report.h"
-#include "tools/curtail/cli/exit_code.h"
+#include "curtail/term/exit_code.h"
 #include "tools/curtail/cli/flags.h"
 #include "tools/curtail/cli/progress.h"
 #include "tools/curtail/deploy/config_watch.h"

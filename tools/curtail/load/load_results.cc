@@ -9,7 +9,7 @@
 #include "curtail/load/report/report_csv.h"
 #include "curtail/load/report/report_hgrm.h"
 #include "curtail/load/report/report_page.h"
-#include "tools/curtail/cli/exit_code.h"
+#include "curtail/term/exit_code.h"
 #include "tools/curtail/cli/flags.h"
 
 namespace curtail::tool {

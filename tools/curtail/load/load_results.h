@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "curtail/load/report/report.h"
 #include "curtail/load/report/threshold.h"
-#include "tools/curtail/cli/console.h"
+#include "curtail/term/console.h"
 #include "tools/curtail/load/load_flags.h"
 
 namespace curtail::tool {

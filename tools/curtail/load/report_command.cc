@@ -6,7 +6,7 @@
 #include "curtail/load/report/report_hgrm.h"
 #include "curtail/load/report/report_page.h"
 #include "curtail/load/report/report_read.h"
-#include "tools/curtail/cli/exit_code.h"
+#include "curtail/term/exit_code.h"
 
 namespace curtail::tool {
 namespace {

@@ -8,9 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "curtail/load/report/report.h"
+#include "curtail/term/exit_code.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tools/curtail/cli/exit_code.h"
 #include "tools/curtail/load/compare_results_command.h"
 #include "tools/curtail/load/report_command.h"
 

@@ -16,8 +16,8 @@
 #include "absl/strings/str_split.h"
 #include "curtail/base/log.h"
 #include "curtail/base/strings.h"
-#include "tools/curtail/cli/exit_code.h"
-#include "tools/curtail/cli/interrupt.h"
+#include "curtail/term/exit_code.h"
+#include "curtail/term/interrupt.h"
 #include "tools/curtail/observe/dashboard.h"
 
 namespace curtail::tool {

@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "curtail/observe/dashboard.h"
-#include "tools/curtail/cli/console.h"
+#include "curtail/term/console.h"
 #include "tools/curtail/deploy/run_folder.h"
 
 namespace curtail::tool {

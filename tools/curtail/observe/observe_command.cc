@@ -17,7 +17,7 @@
 #include "curtail/base/histogram.h"
 #include "curtail/base/strings.h"
 #include "curtail/rpc/admin/admin.pb.h"
-#include "tools/curtail/cli/exit_code.h"
+#include "curtail/term/exit_code.h"
 #include "tools/curtail/cli/flags.h"
 #include "tools/curtail/deploy/admin_client.h"
 #include "tools/curtail/deploy/target.h"

@@ -21,7 +21,7 @@
 #include "curtail/load/report/report.h"
 #include "curtail/load/report/report_page.h"
 #include "curtail/load/report/threshold.h"
-#include "tools/curtail/cli/exit_code.h"
+#include "curtail/term/exit_code.h"
 #include "tools/curtail/cli/flags.h"
 #include "tools/curtail/deploy/run_folder.h"
 #include "tools/curtail/deploy/up_reporter.h"

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "apps/shipped/application.h"
-#include "tools/curtail/cli/console.h"
+#include "curtail/term/console.h"
 #include "tools/curtail/load/load_flags.h"
 
 namespace curtail::tool {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "curtail/load/drive/live.h"
-#include "tools/curtail/cli/interrupt.h"
+#include "curtail/term/interrupt.h"
 #include "tools/curtail/cli/progress.h"
 #include "tools/curtail/load/trial.h"
 

@@ -17,7 +17,7 @@
 #include "curtail/deploy/deployment.h"
 #include "curtail/load/drive/runner.h"
 #include "curtail/load/report/threshold.h"
-#include "tools/curtail/cli/console.h"
+#include "curtail/term/console.h"
 #include "tools/curtail/deploy/admin_client.h"
 #include "tools/curtail/load/load_setup.h"
 #include "tools/curtail/observe/vitals.h"

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "curtail/base/strings.h"
-#include "tools/curtail/cli/exit_code.h"
+#include "curtail/term/exit_code.h"
 #include "tools/curtail/render/manifests.h"
 
 namespace curtail::tool {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "apps/shipped/application.h"
-#include "tools/curtail/cli/console.h"
+#include "curtail/term/console.h"
 #include "tools/curtail/render/workloads.h"
 
 namespace curtail::tool {

@@ -25,7 +25,7 @@
 #include "curtail/base/strings.h"
 #include "curtail/load/report/report.h"
 #include "curtail/rpc/admin/admin.pb.h"
-#include "tools/curtail/cli/exit_code.h"
+#include "curtail/term/exit_code.h"
 #include "tools/curtail/cli/flags.h"
 #include "tools/curtail/train/fence_classes.h"
 #include "tools/curtail/train/fence_sweep.h"

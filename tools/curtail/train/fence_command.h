@@ -5,7 +5,7 @@
 
 #include <atomic>
 
-#include "tools/curtail/cli/console.h"
+#include "curtail/term/console.h"
 #include "tools/curtail/train/train_command.h"
 
 namespace curtail::tool {

@@ -24,7 +24,7 @@
 #include "curtail/base/strings.h"
 #include "curtail/load/drive/rate_curve.h"
 #include "curtail/load/report/report.h"
-#include "tools/curtail/cli/exit_code.h"
+#include "curtail/term/exit_code.h"
 #include "tools/curtail/cli/flags.h"
 #include "tools/curtail/train/fence_command.h"
 #include "tools/curtail/train/profile_file.h"

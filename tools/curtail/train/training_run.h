@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "curtail/adapt/training.h"
-#include "tools/curtail/cli/console.h"
+#include "curtail/term/console.h"
 #include "tools/curtail/deploy/subject.h"
 
 namespace curtail::tool {

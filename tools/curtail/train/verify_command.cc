@@ -11,7 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "curtail/adapt/verification.h"
 #include "curtail/base/strings.h"
-#include "tools/curtail/cli/exit_code.h"
+#include "curtail/term/exit_code.h"
 #include "tools/curtail/cli/flags.h"
 #include "tools/curtail/train/profile_file.h"
 #include "tools/curtail/train/training_run.h"

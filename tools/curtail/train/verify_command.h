@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "tools/curtail/cli/console.h"
+#include "curtail/term/console.h"
 #include "tools/curtail/deploy/subject.h"
 
 namespace curtail::tool {

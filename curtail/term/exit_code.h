@@ -3,7 +3,7 @@
 // exit_code.h - what `curtail` exits with; scripts rely on these numbers.
 #pragma once
 
-namespace curtail::tool {
+namespace curtail {
 
 enum ExitCode : int {
   kOk = 0,
@@ -14,4 +14,4 @@ enum ExitCode : int {
   kInterrupted = 105,  // SIGINT or SIGTERM; what was measured until then was printed
 };
 
-}  // namespace curtail::tool
+}  // namespace curtail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/curtail/cli/interrupt.h"
+#include "curtail/term/interrupt.h"
 
 #include <poll.h>
 
@@ -7,7 +7,7 @@
 #include <csignal>
 #include <cstdint>
 
-namespace curtail::tool {
+namespace curtail {
 namespace {
 
 // A signal handler has no argument to carry it, so this one flag is static.
@@ -50,4 +50,4 @@ bool WaitUntil(TimePoint when, const std::atomic<bool>& stop) {
   return !stop.load(std::memory_order_relaxed);
 }
 
-}  // namespace curtail::tool
+}  // namespace curtail

@@ -7,13 +7,13 @@
 
 #include "curtail/base/clock.h"
 
-namespace curtail::tool {
+namespace curtail {
 
-// From now on the first of these signals sets the returned flag, and the second ends the process at once (its
-// children die with it, see process.h). Call in main(), once. The flag lives for ever.
+// From now on the first of these signals sets the returned flag, and the second ends the process at
+// once (its children die with it, see process.h). Call in main(), once. The flag lives for ever.
 const std::atomic<bool>& CatchInterrupts();
 
 // Returns at `when`, or false soon after `stop` is set.
 bool WaitUntil(TimePoint when, const std::atomic<bool>& stop);
 
-}  // namespace curtail::tool
+}  // namespace curtail

@@ -9,11 +9,11 @@
 
 #include "absl/status/status.h"
 
-namespace curtail::tool {
+namespace curtail {
 
-// A Console writes for a person or a pipe: colours and the progress line only on a terminal, neither with
-// NO_COLOR (for colours), TERM=dumb or --quiet (for progress). Control characters in what it is given, which may be a
-// peer's, are escaped, but not in Deliver(). Thread-compatible.
+// A Console writes for a person or a pipe: colours and the progress line only on a terminal,
+// neither with NO_COLOR (for colours), TERM=dumb or --quiet (for progress). Control characters in
+// what it is given, which may be a peer's, are escaped, but not in Deliver(). Thread-compatible.
 class Console {
  public:
   Console();
@@ -26,7 +26,8 @@ class Console {
 
   // A result.
   void Print(std::string_view text);
-  // The same with lines for which the terminal has no room broken at spaces; tables are for Print().
+  // The same with lines for which the terminal has no room broken at spaces; tables are for
+  // Print().
   void PrintWrapped(std::string_view text);
   // A result for programs, to stdout.
   absl::Status Deliver(std::string_view content);
@@ -37,8 +38,8 @@ class Console {
   // "curtail: WHAT" and "  hint: HOW" on stderr; the hint may be empty.
   void Error(std::string_view what, std::string_view hint);
 
-  // Replaces what was last shown here, a line or several; an empty text clears it. Does nothing unless stderr is a
-  // terminal.
+  // Replaces what was last shown here, a line or several; an empty text clears it. Does nothing
+  // unless stderr is a terminal.
   void Progress(std::string_view text);
   bool shows_progress() const { return err_is_terminal_ && !quiet_; }
 
@@ -62,4 +63,4 @@ class Console {
   size_t progress_lines_ = 0;  // that are shown
 };
 
-}  // namespace curtail::tool
+}  // namespace curtail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/curtail/cli/console.h"
+#include "curtail/term/console.h"
 
 #include <unistd.h>
 
@@ -10,7 +10,7 @@
 
 #include "curtail/base/terminal.h"
 
-namespace curtail::tool {
+namespace curtail {
 namespace {
 
 bool IsDumb() {
@@ -117,4 +117,4 @@ std::string Console::Styled(std::string_view code, std::string_view text) const 
   return styled;
 }
 
-}  // namespace curtail::tool
+}  // namespace curtail
