@@ -22,9 +22,13 @@ TEST(SocialFill, FillsOverTlsAndSaysThatItLearnsNothing) {
   const TestCertificate authority({.common_name = "an authority", .names = ""});
   const TestCertificate certificate({}, &authority);
   const std::string address = Join("unix:", dir.File("front-end"));
-  const SocialProcess application({"--monolith", "--config", "FIB1", "--instances", "search-index=2",
-                                   "--data", dir.File("data"), "--listen", address, "--tls-cert",
-                                   certificate.file(), "--tls-key", certificate.key_file()});
+  const auto application = deploy::Process::Spawn(
+      {.name = "social",
+       .argv = {SOCIAL_PROGRAM, "--monolith", "--config", "FIB1", "--instances", "search-index=2", "--data",
+                dir.File("data"), "--listen", address, "--tls-cert", certificate.file(), "--tls-key",
+                certificate.key_file()}});
+  ASSERT_TRUE(application.ok()) << application.status();
+  ASSERT_TRUE((*application)->AwaitLine("ready ", Deadline::In(kMaxTestWait), nullptr).ok());
   const std::string said = dir.File("said");
   const auto fill = [&](const std::string& flags) {
     return std::system(Join(SOCIAL_PROGRAM,
@@ -38,6 +42,7 @@ TEST(SocialFill, FillsOverTlsAndSaysThatItLearnsNothing) {
   const std::string text{std::istreambuf_iterator<char>(in), {}};
   EXPECT_THAT(text, HasSubstr("nothing is learned"));
   EXPECT_THAT(text, HasSubstr("on a cluster each has a volume of its own"));
+  EXPECT_TRUE((*application)->End(kMaxTestWait).ok());
 }
 
 }  // namespace

@@ -5,85 +5,51 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 
 #include "content.curtail.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/testing.h"
+#include "curtail/deploy/topology_file.h"
 
 namespace curtail::social {
 namespace {
 
-const std::vector<std::string> kServices = {"unique-id",
-                                            "user",
-                                            "block-user",
-                                            "social-graph",
-                                            "user-mention",
-                                            "url-shorten",
-                                            "text",
-                                            "media",
-                                            "post-storage",
-                                            "favorite",
-                                            "repost-reply",
-                                            "read-post",
-                                            "search-index",
-                                            "search",
-                                            "direct-message",
-                                            "user-statistics",
-                                            "user-recommender",
-                                            "ads",
-                                            "media-frontend",
-                                            "user-timeline",
-                                            "home-timeline",
-                                            "write-home-timeline",
-                                            "compose-post",
-                                            "front-end"};
-
-int InstancesOf(const std::string& service) { return service == "search-index" ? 2 : 1; }
+std::unique_ptr<deploy::AppUnderTest> StartApp(const std::string& config, bool monolith,
+                                               const std::string& data, std::vector<std::string> flags,
+                                               std::vector<std::string> words, std::vector<std::string> set) {
+  for (const char* left_out : {"post-cache.replicas=0", "load-balancer.replicas=0"}) set.push_back(left_out);
+  set.push_back("data=" + data);
+  absl::StatusOr<deploy::Topology> topology = deploy::ReadTopology(SOCIAL_TOPOLOGY);
+  absl::Status status = topology.status();
+  if (status.ok()) status = deploy::Change({.set = std::move(set), .monolith = monolith}, &*topology);
+  if (status.ok()) {
+    for (deploy::ServiceSpec& service : topology->services) service.config = config;
+    auto app = deploy::AppUnderTest::Start(
+        *std::move(topology), {.flags = std::move(flags), .launch = {.wrapper = std::move(words)}});
+    if (app.ok()) return *std::move(app);
+    status = app.status();
+  }
+  throw std::runtime_error(status.ToString());  // GoogleTest fails this test only
+}
 
 }  // namespace
 
-SocialProcess::SocialProcess(std::vector<std::string> args, const std::vector<std::string>& words,
-                             uint64_t most_file_bytes) {
-  const std::string name = args[1];
-  args.insert(args.begin(), SOCIAL_PROGRAM);
-  args.insert(args.begin(), words.begin(), words.end());
-  auto process =
-      deploy::Process::Spawn({.name = name, .argv = std::move(args), .max_file_bytes = most_file_bytes});
-  if (!process.ok()) {
-    ADD_FAILURE() << process.status();
-    return;
-  }
-  process_ = *std::move(process);
-  const absl::Status ready = process_->AwaitLine("ready ", Deadline::In(kMaxTestWait), nullptr).status();
-  EXPECT_TRUE(ready.ok()) << ready;
-}
+SocialDeployment::SocialDeployment(const std::string& config, bool monolith, std::vector<std::string> flags,
+                                   std::vector<std::string> words, std::vector<std::string> set)
+    : monolith_(monolith),
+      words_(words),
+      app_(StartApp(config, monolith, dir_.File("data"), std::move(flags), std::move(words), std::move(set))),
+      front_(Connect("front-end")),
+      queue_(Connect("write-home-timeline")),
+      index_(Connect("search")) {}
 
-SocialProcess::~SocialProcess() {
-  if (process_ == nullptr) return;
-  const absl::Status ended = process_->End(kMaxTestWait);
+SocialDeployment::~SocialDeployment() {
+  for (auto* channel : {&front_, &queue_, &index_}) channel->reset();
+  const absl::Status ended = app_->Stop();
   EXPECT_TRUE(ended.ok()) << ended;
-}
-
-void SocialProcess::Kill() { std::exchange(process_, nullptr)->Kill(); }
-
-void SocialProcess::Stall() const {
-  process_->Pause();
-  EXPECT_TRUE(process_->Running());
-}
-
-SocialDeployment::SocialDeployment(std::string config, bool monolith, std::vector<std::string> flags,
-                                   std::vector<std::string> words)
-    : config_(std::move(config)), monolith_(monolith), flags_(std::move(flags)), words_(std::move(words)) {
-  if (monolith) {
-    Start("front-end");
-  } else {
-    for (const std::string& service : kServices) Start(service);
-  }
-  front_ = Connect("front-end");
-  queue_ = Connect("write-home-timeline");
-  index_ = Connect("search");
 }
 
 std::unique_ptr<Channel> SocialDeployment::Connect(const std::string& service) {
@@ -93,44 +59,12 @@ std::unique_ptr<Channel> SocialDeployment::Connect(const std::string& service) {
 }
 
 std::string SocialDeployment::AddressOf(const std::string& service, int instance) const {
-  return Join("unix:", dir_.File(monolith_ ? "front-end" : service), instance);
+  return app_->AddressOf(monolith_ ? "front-end" : service, instance);
 }
 
 void SocialDeployment::Start(const std::string& service, uint64_t most_file_bytes) {
-  const int count = monolith_ ? 1 : InstancesOf(service);
-  processes_[service].clear();
-  for (int i = 0; i < count; ++i) {
-    std::vector<std::string> args = {"--config",        config_,    "--data",
-                                     dir_.File("data"), "--listen", AddressOf(service, i)};
-    if (monolith_) {
-      args.insert(args.begin(), "--monolith");
-      for (const std::string& one : kServices) {
-        if (InstancesOf(one) > 1) args.insert(args.end(), {"--instances", Join(one, "=", InstancesOf(one))});
-      }
-    } else {
-      args.insert(args.begin(), {"--service", service});
-      args.insert(args.end(), {"--shard", Join(i, "/", count)});
-      for (const std::string& peer : kServices) {
-        std::string addresses = AddressOf(peer, 0);
-        for (int other = 1; other < InstancesOf(peer); ++other) addresses += "," + AddressOf(peer, other);
-        args.insert(args.end(), {"--peer", Join(peer, "=", addresses)});
-      }
-    }
-    args.insert(args.end(), flags_.begin(), flags_.end());
-    processes_[service].push_back(std::make_unique<SocialProcess>(std::move(args), words_, most_file_bytes));
-  }
-}
-
-void SocialDeployment::Kill(const std::string& service) {
-  for (const auto& process : processes_.at(service)) process->Kill();
-}
-
-void SocialDeployment::Stall(const std::string& service) const {
-  for (const auto& process : processes_.at(service)) process->Stall();
-}
-
-void SocialDeployment::GoOn(const std::string& service) const {
-  for (const auto& process : processes_.at(service)) process->GoOn();
+  const absl::Status started = app_->Restart(service, {.max_file_bytes = most_file_bytes, .wrapper = words_});
+  EXPECT_TRUE(started.ok()) << started;
 }
 
 namespace {

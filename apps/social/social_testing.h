@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,7 +12,7 @@
 #include "apps/kit/temp_dir.h"
 #include "curtail/base/clock.h"
 #include "curtail/base/testing.h"
-#include "curtail/deploy/process/process.h"
+#include "curtail/deploy/app_under_test.h"
 #include "curtail/rpc/channel.h"
 #include "search.curtail.h"
 #include "social.curtail.h"
@@ -21,39 +20,23 @@
 
 namespace curtail::social {
 
-// One process of the program; it ends with this object, or with the test. Thread-compatible.
-class SocialProcess {
- public:
-  // Starts the program and waits until it serves; the test fails if it does not. `words` stand before the program on its
-  // command line. Beyond `most_file_bytes` of a file a write fails, as on a full disk; 0: no bound.
-  explicit SocialProcess(std::vector<std::string> args, const std::vector<std::string>& words = {},
-                         uint64_t most_file_bytes = 0);
-  // Drains it, and expects that it ends well, unless it was killed.
-  ~SocialProcess();
-  SocialProcess(const SocialProcess&) = delete;
-  SocialProcess& operator=(const SocialProcess&) = delete;
-
-  void Kill();
-  // Holds it up, as a machine does that swaps; and lets it go on.
-  void Stall() const;
-  void GoOn() const { process_->Resume(); }
-
- private:
-  std::unique_ptr<deploy::Process> process_;
-};
-
-// The services over Unix sockets and a folder of data.
+// The services of the topology and a folder of data; stores are the test's own.
 class SocialDeployment {
  public:
-  // `config` of all of them. `monolith`: one process. `flags`: more of each process. `words`: as for SocialProcess.
-  SocialDeployment(std::string config, bool monolith, std::vector<std::string> flags = {},
-                   std::vector<std::string> words = {});
+  // `config` of all of them. `monolith`: one process. `flags`: more of each process. `words` stand before the program on
+  // each command line. `set`: variables of the topology, "users=3".
+  SocialDeployment(const std::string& config, bool monolith, std::vector<std::string> flags = {},
+                   std::vector<std::string> words = {}, std::vector<std::string> set = {});
+  // Drains the processes, and expects that they end well, unless they were killed.
+  ~SocialDeployment();
+  SocialDeployment(const SocialDeployment&) = delete;
+  SocialDeployment& operator=(const SocialDeployment&) = delete;
 
   // All instances of one service; not in a monolith.
-  void Kill(const std::string& service);
-  void Stall(const std::string& service) const;
-  void GoOn(const std::string& service) const;
-  // `most_file_bytes`: as for SocialProcess.
+  void Kill(const std::string& service) { app_->Kill(service); }
+  void Stall(const std::string& service) const { app_->Stall(service); }
+  void GoOn(const std::string& service) const { app_->GoOn(service); }
+  // Beyond `most_file_bytes` of a file a write fails, as on a full disk; 0: no bound.
   void Start(const std::string& service, uint64_t most_file_bytes = 0);
 
   // How long a call of a client may take; kMaxTestWait at first. No call is in progress.
@@ -126,12 +109,11 @@ class SocialDeployment {
   absl::Status AllPages(Page page, Read read, std::vector<uint64_t>* ids) const;
 
   const apps::TempDir dir_;
-  const std::string config_;
   const bool monolith_;
-  const std::vector<std::string> flags_, words_;
+  const std::vector<std::string> words_;
   Nanos patience_ = kMaxTestWait;
   uint32_t page_limit_ = 7;
-  std::map<std::string, std::vector<std::unique_ptr<SocialProcess>>> processes_;
+  const std::unique_ptr<deploy::AppUnderTest> app_;
   Client client_;
   std::unique_ptr<Channel> front_, queue_, index_;
 };

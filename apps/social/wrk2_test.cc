@@ -62,7 +62,7 @@ class Wrk2Test : public testing::TestWithParam<const char*> {
     return texts;
   }
 
-  SocialDeployment app_{GetParam(), true, {"--wrk2-without-authentication", "on"}};
+  SocialDeployment app_{GetParam(), true, {}, {}, {"wrk2_without_authentication=on"}};
   const Wrk2::Stub wrk2_{app_.Front().channel()};
   google::api::HttpBody said_;
 };

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curtail/deploy/deployment.h"
 
-#include <poll.h>
 #include <sched.h>
-#include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -25,8 +22,7 @@
 #include "absl/time/time.h"
 #include "curtail/base/strings.h"
 #include "curtail/deploy/find_program.h"
-#include "curtail/load/drive/one_call.h"
-#include "curtail/load/message/workload.h"
+#include "curtail/deploy/readiness.h"
 #include "curtail/rpc/transport/socket.h"
 
 namespace curtail::deploy {
@@ -38,47 +34,6 @@ constexpr Nanos kPrepareTimeout = std::chrono::minutes(30);
 constexpr Nanos kRetry = std::chrono::milliseconds(20);
 constexpr Nanos kGrace = std::chrono::seconds(3);
 constexpr Nanos kLeastGrace = std::chrono::seconds(1);
-
-bool Accepts(const std::string& address, Nanos timeout) {
-  const absl::StatusOr<std::vector<Address>> resolved = Address::ResolveAll(address);
-  if (!resolved.ok()) return false;
-  for (const Address& at : *resolved) {
-    const internal::UniqueFd fd(socket(at.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!fd) continue;
-    bool connected = connect(fd.get(), reinterpret_cast<const sockaddr*>(&at.storage), at.size) == 0;
-    if (!connected && errno == EINPROGRESS) {
-      pollfd ready{fd.get(), POLLOUT, 0};
-      int error = 0;
-      socklen_t size = sizeof(error);
-      connected = poll(&ready, 1, static_cast<int>(timeout / std::chrono::milliseconds(1))) == 1 &&
-                  getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0;
-    }
-    if (connected) return true;
-  }
-  return false;
-}
-
-// True if the program that listens at `address` can be called. Errors: why not.
-absl::Status CheckReady(const ServiceSpec& service, const std::string& address, Nanos timeout) {
-  if (!service.grpc()) {
-    if (Accepts(address, timeout)) return absl::OkStatus();
-    return absl::UnavailableError("nothing accepts connections there");
-  }
-  if (!service.common_flags) return absl::OkStatus();
-  const absl::Status health = CheckHealth(address, timeout);
-  // It answered; that is all that a server without health checks can show.
-  if (!service.IsHosted() && absl::IsUnimplemented(health)) return absl::OkStatus();
-  return health;
-}
-
-// The likely faults of a service that was not ready in time.
-std::string ReadyHint(const ServiceSpec& service, bool heard) {
-  if (service.IsHosted() && !heard) {
-    return "a curtail service prints \"ready ADDRESS\"; another program has hosted: false and listen";
-  }
-  if (!service.IsHosted() && service.grpc()) return "a server that speaks TLS, or no gRPC, has protocol: tcp";
-  return "is that where it listens?";
-}
 
 }  // namespace
 
@@ -96,19 +51,6 @@ std::string_view StateName(Instance::State state) {
       return "ended";
   }
   return "";
-}
-
-absl::Status CheckHealth(const std::string& address, Nanos timeout) {
-  RunOptions options;
-  options.targets = {address};
-  options.timeout = timeout;
-  const absl::StatusOr<Answer> answer = CallOnce(options, FixedWorkload("/grpc.health.v1.Health/Check", ""));
-  if (absl::IsNotFound(answer.status())) {
-    return absl::UnimplementedError("its health service does not know the server as a whole");
-  }
-  if (!answer.ok()) return answer.status();
-  if (answer->reply == "\x08\x01") return absl::OkStatus();  // status: SERVING
-  return absl::UnavailableError("it answers health checks with NOT_SERVING");
 }
 
 absl::StatusOr<std::vector<int>> ParseCpus(std::string_view text) {
@@ -228,7 +170,7 @@ absl::Status Deployment::ReserveAddresses() {
     started.insert(caller.name);
   }
   for (const ServiceSpec& service : topology_.services) {
-    if (early.count(service.name) == 0) continue;
+    if (early.count(service.name) == 0 && !options_.sockets) continue;
     std::vector<std::string>& addresses = addresses_[service.name];
     addresses = service.external.empty() ? service.listen : service.external;
     for (int i = static_cast<int>(addresses.size()); i < service.instances(); ++i) {
@@ -244,13 +186,16 @@ absl::Status Deployment::ReserveAddresses() {
 
 absl::Status Deployment::StartService(const ServiceSpec& service) {
   const bool reserved = addresses_.count(service.name) > 0;
+  const bool later = options_.later.count(service.name) > 0;
   const size_t first = instances_.size();
   for (int i = 0; i < service.instances(); ++i) {
     Instance& instance = instances_.emplace_back();
     instance.service = &service;
     instance.number = i;
     instance.name = InstanceName(service, i);
-    if (!service.external.empty()) {
+    if (later) {
+      Enter(instance, Instance::State::kEnded);
+    } else if (!service.external.empty()) {
       instance.address = service.external[static_cast<size_t>(i)];
       const absl::Status there = CheckReady(service, instance.address, kHealthTimeout);
       if (!there.ok()) {
@@ -258,7 +203,7 @@ absl::Status Deployment::StartService(const ServiceSpec& service) {
                                                 ", but does not serve there: ", there.message()));
       }
       Enter(instance, Instance::State::kExternal);
-    } else if (absl::Status spawned = Spawn(instance); !spawned.ok()) {
+    } else if (absl::Status spawned = Spawn(instance, options_.launch); !spawned.ok()) {
       return spawned;
     }
   }
@@ -270,7 +215,7 @@ absl::Status Deployment::StartService(const ServiceSpec& service) {
   return absl::OkStatus();
 }
 
-absl::Status Deployment::Spawn(Instance& instance) {
+absl::Status Deployment::Spawn(Instance& instance, const Launch& launch) {
   const ServiceSpec& service = *instance.service;
   const size_t number = static_cast<size_t>(instance.number);
   InstanceSetup setup;
@@ -306,17 +251,20 @@ absl::Status Deployment::Spawn(Instance& instance) {
     instance.http_admin = absl::StrCat("unix:", options_.folder, "/", instance.name, ".http");
     setup.http_admin = instance.http_admin;
   }
+  if (service.IsHosted()) setup.more_flags = options_.flags;
   absl::StatusOr<std::vector<std::string>> argv =
       CommandOf(topology_, service, instance.number, addresses_, setup);
   if (!argv.ok()) return argv.status();
   absl::StatusOr<std::string> program = FindProgram(argv->front());
   if (!program.ok()) return program.status();
   argv->front() = *std::move(program);
+  argv->insert(argv->begin(), launch.wrapper.begin(), launch.wrapper.end());
 
   ProcessOptions process;
   process.name = instance.name;
   process.argv = *std::move(argv);
-  process.log_path = absl::StrCat(options_.folder, "/", instance.name, ".log");
+  if (!options_.to_stderr) process.log_path = absl::StrCat(options_.folder, "/", instance.name, ".log");
+  process.max_file_bytes = launch.max_file_bytes;
   process.out_to_log = !service.IsHosted();
   instance.log = process.log_path;
   if (options_.cpu_groups || service.cpu > 0) {
@@ -333,9 +281,11 @@ absl::Status Deployment::Spawn(Instance& instance) {
     process.cpus = *std::move(cpus);
   }
   // The log tells one life of the process from the next.
-  std::ofstream(process.log_path, std::ios::app)
-      << "--- " << absl::FormatTime(absl::Now(), absl::LocalTimeZone()) << " "
-      << absl::StrJoin(process.argv, " ") << "\n";
+  if (!process.log_path.empty()) {
+    std::ofstream(process.log_path, std::ios::app)
+        << "--- " << absl::FormatTime(absl::Now(), absl::LocalTimeZone()) << " "
+        << absl::StrJoin(process.argv, " ") << "\n";
+  }
   absl::StatusOr<std::unique_ptr<Process>> spawned = Process::Spawn(std::move(process));
   if (!spawned.ok()) return spawned.status();
   instance.process = *std::move(spawned);
@@ -406,13 +356,37 @@ void Deployment::Tend() {
     } else if (instance.state == Instance::State::kWaiting &&
                Now() - instance.since >= instance.pace.wait()) {
       ++instance.restarts;
-      if (absl::Status spawned = Spawn(instance); !spawned.ok()) {
+      if (absl::Status spawned = Spawn(instance, options_.launch); !spawned.ok()) {
         instance.problem = std::string(spawned.message());
         instance.pace.Failed();
         Enter(instance, Instance::State::kWaiting);
       }
     }
   }
+}
+
+void Deployment::Kill(const std::string& service) {
+  for (Instance& instance : instances_) {
+    if (instance.service->name != service || instance.process == nullptr) continue;
+    instance.process->Kill();
+    instance.process = nullptr;
+    Enter(instance, Instance::State::kEnded);
+  }
+}
+
+absl::Status Deployment::Restart(const std::string& service, const Launch& launch, Nanos grace) {
+  absl::Status status;
+  for (Instance& instance : instances_) {
+    if (instance.service->name != service) continue;
+    if (instance.process != nullptr) status.Update(instance.process->End(grace));
+    status.Update(Spawn(instance, launch));
+  }
+  const Deadline deadline = Deadline::In(options_.start_timeout);
+  for (Instance& instance : instances_) {
+    if (instance.service->name != service || !status.ok()) continue;
+    status = AwaitReady(instance, deadline, kHealthTimeout);
+  }
+  return status;
 }
 
 absl::Status Deployment::Check() {

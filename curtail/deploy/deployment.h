@@ -8,9 +8,11 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,6 +55,14 @@ struct Instance {
 
 std::string_view StateName(Instance::State state);
 
+// How the process of an instance is started.
+struct Launch {
+  // A write beyond fails with EFBIG, as if the disk were full; 0: no bound.
+  uint64_t max_file_bytes = 0;
+  // A program and its flags to run it under, such as valgrind, or env with LD_PRELOAD; empty: none.
+  std::vector<std::string> wrapper = {};
+};
+
 struct DeploymentOptions {
   std::string folder;  // of logs and sockets; there already
   // Leave out the service that clients call, and programs that are no curtail services and call it.
@@ -60,6 +70,14 @@ struct DeploymentOptions {
   // The admin interfaces, gRPC and HTTP, of each curtail service: sockets in the folder.
   bool admin = false;
   bool cpu_groups = false;  // for every instance; else only for those of services with a `cpu`
+  // Services that Start() leaves to Restart(); the others get their addresses. REQUIRES: sockets.
+  std::set<std::string> later;
+  // Each curtail service listens at a socket in the folder, unless its `listen` says otherwise.
+  bool sockets = false;
+  // The processes write to the standard error of this process, in place of logs in the folder.
+  bool to_stderr = false;
+  std::vector<std::string> flags;  // more of each curtail service
+  Launch launch;
   Nanos start_timeout = std::chrono::seconds(120);
   // Hears of every change of an instance's state. May be empty.
   std::function<void(const Instance&)> observer;
@@ -84,6 +102,11 @@ class Deployment {
   void Tend();
   // ABORTED when an instance has ended, for callers that do not want it back.
   absl::Status Check();
+  // Kills the instances of a service (SIGKILL). They are not started again by themselves.
+  void Kill(const std::string& service);
+  // Drains the instances of a service that run, for `grace` at most. Starts all of them, each at
+  // its old address, and waits until they are ready. Errors: as Start(); those of Process::End().
+  absl::Status Restart(const std::string& service, const Launch& launch, Nanos grace);
   // Puts the limits of CPU time in force that the topology has. A start without them is not slow:
   // call it once all serve.
   absl::Status LimitCpu();
@@ -107,7 +130,7 @@ class Deployment {
   // True if it is what `without_entry` leaves out.
   bool NeedsEntry(const ServiceSpec& service) const;
   absl::Status StartService(const ServiceSpec& service);
-  absl::Status Spawn(Instance& instance);
+  absl::Status Spawn(Instance& instance, const Launch& launch);
   // True if it is ready, waiting for that until `deadline`. Errors: as Start().
   // A single look takes `look` at most.
   absl::Status AwaitReady(Instance& instance, Deadline deadline, Nanos look);
@@ -136,10 +159,5 @@ absl::Status Prepare(const Topology& topology, const std::string& entry, const s
 
 // "0-2,5" -> {0, 1, 2, 5}. Errors: INVALID_ARGUMENT.
 absl::StatusOr<std::vector<int>> ParseCpus(std::string_view text);
-
-// How a server that speaks gRPC answers a health check: OK for SERVING. Errors: UNIMPLEMENTED when
-// it has no health service, or one that does not know the server as a whole; UNAVAILABLE for
-// NOT_SERVING; those of a call.
-absl::Status CheckHealth(const std::string& address, Nanos timeout);
 
 }  // namespace curtail::deploy

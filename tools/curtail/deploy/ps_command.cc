@@ -11,6 +11,7 @@
 #include "curtail/base/strings.h"
 #include "curtail/deploy/deployment.h"
 #include "curtail/deploy/process/process_usage.h"
+#include "curtail/deploy/readiness.h"
 #include "curtail/term/exit_code.h"
 #include "tools/curtail/deploy/admin_client.h"
 #include "tools/curtail/deploy/run_folder.h"
