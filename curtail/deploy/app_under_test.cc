@@ -8,25 +8,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "curtail/rpc/admin/admin.curtail.h"
-#include "curtail/rpc/channel.h"
+#include "curtail/deploy/admin_client.h"
+#include "curtail/rpc/admin/admin.pb.h"
 
 namespace curtail::deploy {
 namespace {
 
 constexpr Nanos kDrain = std::chrono::seconds(20);
 constexpr useconds_t kLookAgainUs = 1000;
-
-// The calls that the clients of a server have open, but for the one that asks.
-absl::StatusOr<uint64_t> OpenCalls(const std::string& admin, Deadline deadline) {
-  Client client;
-  Channel channel(&client, admin);
-  Context ctx(deadline);
-  admin::v1::GetStatusReply reply;
-  absl::Status status = admin::v1::Admin::Stub(&channel).GetStatus(ctx, {}, &reply);
-  if (!status.ok()) return status;
-  return std::max<uint64_t>(reply.open_calls(), 1) - 1;
-}
 
 }  // namespace
 
@@ -69,11 +58,12 @@ absl::Status AppUnderTest::AwaitQuiet(Deadline deadline) const {
   // Callers first: what they have open keeps those that they call busy.
   for (const Instance& instance : std::views::reverse(deployment_->instances())) {
     while (instance.process != nullptr && !instance.admin.empty()) {
-      const absl::StatusOr<uint64_t> open = OpenCalls(instance.admin, deadline);
-      if (!open.ok()) return open.status();
-      if (*open == 0) break;
+      const auto status = AdminClient(instance.admin).GetStatus();
+      if (!status.ok()) return status.status();
+      if (status->open_calls() <= 1) break;  // this very call is open
       if (deadline.Expired()) {
-        return absl::DeadlineExceededError(absl::StrCat(instance.name, " has ", *open, " calls open"));
+        return absl::DeadlineExceededError(
+            absl::StrCat(instance.name, " has ", status->open_calls() - 1, " calls open"));
       }
       usleep(kLookAgainUs);
     }

@@ -14,11 +14,11 @@
 #include "curtail/adapt/policy_kind.h"
 #include "curtail/adapt/training.h"
 #include "curtail/base/strings.h"
+#include "curtail/deploy/admin_client.h"
 #include "curtail/load/drive/runner.h"
 #include "curtail/rpc/admin/admin.pb.h"
 #include "tools/curtail/cli/progress.h"
 #include "tools/curtail/compare/policy_judge.h"
-#include "tools/curtail/deploy/admin_client.h"
 
 namespace curtail::tool {
 namespace {
@@ -46,7 +46,8 @@ class CallLog final : public RunObserver {
 };
 
 // The server's account of its policy, in `length` from `start` on.
-absl::Status ReadDecisions(AdminClient& admin, TimePoint start, Nanos length, PolicyMeasurement* measured) {
+absl::Status ReadDecisions(deploy::AdminClient& admin, TimePoint start, Nanos length,
+                           PolicyMeasurement* measured) {
   const absl::StatusOr<admin::v1::GetDecisionsReply> reply = admin.GetDecisions();
   if (!reply.ok()) return reply.status();
   const uint64_t switches = reply->switches();
@@ -112,7 +113,7 @@ absl::Status Trial::Run(const PolicyChoice& policy, const Scenario& scenario, ui
   if (!mid_tier.ok()) return mid_tier.status();
   const absl::StatusOr<std::shared_ptr<const Workload>> workload = application_.requests();
   if (!workload.ok()) return workload.status();
-  AdminClient admin((*mid_tier)->admin());
+  deploy::AdminClient admin((*mid_tier)->admin());
   absl::StatusOr<std::string> first_config = admin.GetConfig();
   if (!first_config.ok()) return first_config.status();
   measured->first_config = *std::move(first_config);

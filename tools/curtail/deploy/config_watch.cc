@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "curtail/base/boundary.h"
-#include "tools/curtail/deploy/admin_client.h"
+#include "curtail/deploy/admin_client.h"
 
 namespace curtail::tool {
 namespace {
@@ -31,7 +31,7 @@ ConfigWatch::~ConfigWatch() {
 }
 
 void ConfigWatch::Ask() {
-  AdminClient admin(admin_);
+  deploy::AdminClient admin(admin_);
   std::unique_lock lock(mu_);
   while (!done_) {
     lock.unlock();

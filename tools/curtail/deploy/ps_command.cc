@@ -9,11 +9,11 @@
 #include "absl/strings/str_format.h"
 #include "apps/shipped/application.h"
 #include "curtail/base/strings.h"
+#include "curtail/deploy/admin_client.h"
 #include "curtail/deploy/deployment.h"
 #include "curtail/deploy/process/process_usage.h"
 #include "curtail/deploy/readiness.h"
 #include "curtail/term/exit_code.h"
-#include "tools/curtail/deploy/admin_client.h"
 #include "tools/curtail/deploy/run_folder.h"
 
 namespace curtail::tool {
@@ -30,7 +30,7 @@ ProcessLook LookAt(const ProcessState& process) {
     if (!absl::IsUnimplemented(health)) row.health = health.ok() ? "serving" : "not serving";
   }
   if (row.health == "serving" && !process.admin.empty()) {
-    const absl::StatusOr<std::string> config = AdminClient(process.admin).GetConfig(kLookTimeout);
+    const absl::StatusOr<std::string> config = deploy::AdminClient(process.admin).GetConfig(kLookTimeout);
     if (config.ok()) {
       // Under a policy both matter.
       row.config = process.under.empty() || process.under == *config

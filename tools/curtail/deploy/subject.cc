@@ -147,7 +147,7 @@ absl::Status Subject::StartMidTier(const apps::Application& application, deploy:
   options_.targets = {mid_tier_->address()};
   options_.workload_name = application.name;
   options_.stop = &stop_;
-  admin_ = std::make_unique<AdminClient>(mid_tier_->admin());
+  admin_ = std::make_unique<deploy::AdminClient>(mid_tier_->admin());
   return absl::OkStatus();
 }
 
@@ -171,7 +171,7 @@ absl::Status Subject::Reach(const SubjectFlags& flags, Console& console) {
   if (targets->addresses.size() > 1) {
     return absl::InvalidArgumentError("one address only: the config of one server is changed");
   }
-  admin_ = std::make_unique<AdminClient>(flags.admin);
+  admin_ = std::make_unique<deploy::AdminClient>(flags.admin);
   absl::StatusOr<std::string> config = admin_->GetConfig();
   if (!config.ok()) {
     return absl::InvalidArgumentError(Join("--admin ", flags.admin, ": ", Message(config.status()),

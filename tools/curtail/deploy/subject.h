@@ -14,11 +14,11 @@
 #include "absl/status/statusor.h"
 #include "apps/shipped/application.h"
 #include "curtail/adapt/profile.h"
+#include "curtail/deploy/admin_client.h"
 #include "curtail/deploy/tiers.h"
 #include "curtail/load/drive/runner.h"
 #include "curtail/load/message/workload.h"
 #include "curtail/term/console.h"
-#include "tools/curtail/deploy/admin_client.h"
 #include "tools/curtail/load/load_flags.h"
 
 namespace curtail::tool {
@@ -73,7 +73,7 @@ class Subject {
 
   // The requests that are sent to it.
   const std::shared_ptr<const Workload>& workload() const { return workload_; }
-  AdminClient& admin() { return *admin_; }
+  deploy::AdminClient& admin() { return *admin_; }
   // For the profile: the full name of its service; what is sent to it.
   const std::string& service() const { return service_; }
   const std::string& description() const { return description_; }
@@ -109,7 +109,7 @@ class Subject {
   std::string service_;
   std::string description_;
   RunOptions options_;
-  std::unique_ptr<AdminClient> admin_;
+  std::unique_ptr<deploy::AdminClient> admin_;
   std::string config_before_;  // of a server that ran already; empty: of one that was started
   int disturbed_ = 0;
   ScoreSummary score_;

@@ -4,9 +4,10 @@
 #include <vector>
 
 #include "curtail/base/strings.h"
+#include "curtail/deploy/admin_client.h"
 #include "curtail/exec/config.h"
 #include "curtail/term/exit_code.h"
-#include "tools/curtail/deploy/admin_client.h"
+#include "tools/curtail/deploy/admin_failure.h"
 #include "tools/curtail/deploy/target.h"
 
 namespace curtail::tool {
@@ -23,7 +24,7 @@ int RunSwitch(const SwitchFlags& flags, Console& console) {
   const bool only_tell = flags.config.empty();
   int code = kOk;
   for (const AdminTarget& target : *targets) {
-    AdminClient admin(target.address);
+    deploy::AdminClient admin(target.address);
     const absl::StatusOr<std::string> answer = only_tell ? admin.GetConfig() : admin.Switch(flags.config);
     if (!answer.ok()) {
       const int failed = AdminFailure(answer.status(), target.name, console);

@@ -16,10 +16,11 @@
 #include "curtail/base/clock.h"
 #include "curtail/base/histogram.h"
 #include "curtail/base/strings.h"
+#include "curtail/deploy/admin_client.h"
 #include "curtail/rpc/admin/admin.pb.h"
 #include "curtail/term/exit_code.h"
 #include "tools/curtail/cli/flags.h"
-#include "tools/curtail/deploy/admin_client.h"
+#include "tools/curtail/deploy/admin_failure.h"
 #include "tools/curtail/deploy/target.h"
 #include "tools/curtail/observe/os_source.h"
 #include "tools/curtail/observe/service_share.h"
@@ -45,7 +46,7 @@ struct Observed {
 
 std::optional<double> RequestsOf(const ProcessState& process) {
   if (process.admin.empty()) return std::nullopt;
-  const auto status = AdminClient(process.admin).GetStatus();
+  const auto status = deploy::AdminClient(process.admin).GetStatus();
   if (!status.ok()) return std::nullopt;
   return static_cast<double>(status->begun());
 }

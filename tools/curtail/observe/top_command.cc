@@ -14,7 +14,7 @@
 #include "curtail/term/exit_code.h"
 #include "curtail/term/interrupt.h"
 #include "tools/curtail/cli/table.h"
-#include "tools/curtail/deploy/admin_client.h"
+#include "tools/curtail/deploy/admin_failure.h"
 #include "tools/curtail/observe/top_table.h"
 #include "tools/curtail/observe/vitals.h"
 

@@ -49,8 +49,8 @@ absl::Status TurnRunner::SetConfigs(const Allocation& shares) {
   for (const deploy::Instance& instance : deployment_.instances()) {
     const TierShare& share = shares.at(instance.service->name);
     if (share.config.empty() || instance.admin.empty()) continue;
-    std::unique_ptr<AdminClient>& admin = admins_[instance.name];
-    if (admin == nullptr) admin = std::make_unique<AdminClient>(instance.admin);
+    std::unique_ptr<deploy::AdminClient>& admin = admins_[instance.name];
+    if (admin == nullptr) admin = std::make_unique<deploy::AdminClient>(instance.admin);
     std::string& in_force = configs_[instance.name];
     if (in_force == share.config) continue;
     if (const auto switched = admin->Switch(share.config); !switched.ok()) return switched.status();

@@ -14,11 +14,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "curtail/deploy/admin_client.h"
 #include "curtail/deploy/deployment.h"
 #include "curtail/load/drive/runner.h"
 #include "curtail/load/report/threshold.h"
 #include "curtail/term/console.h"
-#include "tools/curtail/deploy/admin_client.h"
 #include "tools/curtail/load/load_setup.h"
 #include "tools/curtail/observe/vitals.h"
 #include "tools/curtail/provision/provisioner.h"
@@ -66,8 +66,8 @@ class TurnRunner {
   deploy::Deployment& deployment_;
   Console& console_;
   const std::atomic<bool>& stop_;
-  std::map<std::string, std::unique_ptr<AdminClient>> admins_;  // by instance
-  std::map<std::string, std::string> configs_;                  // in force, by service
+  std::map<std::string, std::unique_ptr<deploy::AdminClient>> admins_;  // by instance
+  std::map<std::string, std::string> configs_;                          // in force, by service
   double cpus_ = 0;
   Nanos p99_{0};
 };

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/curtail/deploy/admin_client.h"
+#include "curtail/deploy/admin_client.h"
 
 #include <cstdlib>
 
 #include "curtail/base/strings.h"
 #include "curtail/rpc/admin/admin.curtail.h"
-#include "curtail/term/exit_code.h"
 
-namespace curtail::tool {
+namespace curtail::deploy {
 namespace {
 
 using admin::v1::Admin;
@@ -58,23 +57,4 @@ absl::StatusOr<admin::v1::GetDecisionsReply> AdminClient::GetDecisions() {
   return Ask(channel_, Admin::kGetDecisions, {}, kTimeout);
 }
 
-int AdminFailure(const absl::Status& status, std::string_view process, Console& console) {
-  const std::string text =
-      process.empty() ? std::string(Message(status)) : Join(process, ": ", Message(status));
-  if (absl::IsInvalidArgument(status)) {
-    console.Error(text, "");
-    return kBadConfig;
-  }
-  if (absl::IsNotFound(status)) {
-    console.Error(text, "curtail ps lists what is up; a server of your own is given by its --admin address");
-    return kBadConfig;
-  }
-  if (absl::IsFailedPrecondition(status) || absl::IsInternal(status)) {  // says itself what to do
-    console.Error(text, "");
-    return kFailed;
-  }
-  console.Error(text, process.empty() ? "is that the address given to the server as --admin?" : "");
-  return kFailed;
-}
-
-}  // namespace curtail::tool
+}  // namespace curtail::deploy

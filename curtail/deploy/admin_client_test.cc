@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/curtail/deploy/admin_client.h"
+#include "curtail/deploy/admin_client.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@
 #include "curtail/rpc/admin/admin.pb.h"
 #include "curtail/rpc/server.h"
 
-namespace curtail::tool {
+namespace curtail::deploy {
 namespace {
 
 // Answers every method of the admin interface with the same bytes.
@@ -102,4 +102,4 @@ TEST(AdminClient, AsksAServer) {
 }
 
 }  // namespace
-}  // namespace curtail::tool
+}  // namespace curtail::deploy

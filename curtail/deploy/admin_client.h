@@ -1,28 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// admin_client.h - calls of a server's admin interface, for the commands that use it.
+// admin_client.h - calls of a server's admin interface.
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "curtail/rpc/channel.h"
-#include "curtail/term/console.h"
 
 namespace curtail::admin::v1 {
 class GetDecisionsReply;
 class GetStatusReply;
 }  // namespace curtail::admin::v1
 
-namespace curtail::tool {
+namespace curtail::deploy {
 
-// An AdminClient calls curtail.admin.v1.Admin (curtail/rpc/admin/admin.proto) of one server, with the token that the
-// environment has as CURTAIL_ADMIN_TOKEN, if there is one; callers that read a message
-// include admin.pb.h. Thread-compatible.
-// Errors: the server's own; those of Channel::Call(). INTERNAL names the address: the reply cannot be read, or lacks a
-// field that every server of this version sets.
+// An AdminClient calls curtail.admin.v1.Admin (curtail/rpc/admin/admin.proto) of one server, with
+// the token that the environment has as CURTAIL_ADMIN_TOKEN, if there is one; callers that read a
+// message include admin.pb.h. Thread-compatible. Errors: the server's own; those of
+// Channel::Call(). INTERNAL names the address: the reply cannot be read, or lacks a field that
+// every server of this version sets.
 class AdminClient {
  public:
   explicit AdminClient(std::string target) : channel_(&client_, std::move(target)) {}
@@ -41,8 +39,4 @@ class AdminClient {
   Channel channel_;
 };
 
-// Prints why such a call failed, or the search for `process`, which is empty where an address was given; returns the exit
-// code.
-int AdminFailure(const absl::Status& status, std::string_view process, Console& console);
-
-}  // namespace curtail::tool
+}  // namespace curtail::deploy
