@@ -24,9 +24,9 @@
 #include <thread>
 
 #include "apps/kit/temp_dir.h"
-#include "apps/social/full_disk_testing.h"
 #include "apps/social/guests_testing.h"
 #include "apps/social/ledger_testing.h"
+#include "apps/social/preload_testing.h"
 #include "apps/social/social_testing.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/strings.h"

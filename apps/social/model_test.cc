@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "apps/kit/temp_dir.h"
-#include "apps/social/clock_testing.h"
 #include "apps/social/model_users_testing.h"
+#include "apps/social/preload_testing.h"
 #include "apps/social/social_testing.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/strings.h"
