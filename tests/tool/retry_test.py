@@ -162,6 +162,13 @@ def test_gateway(tools):
         front = subprocess.Popen([gateway, target_of(both), "--listen", "127.0.0.1:0", "--retries", "2"], env=tools.env, text=True,
                                  stdout=subprocess.PIPE)
         address = re.search(r"listening on (\S+)", front.stdout.readline())[1]
+
+        def connected():  # to both: else all the calls may be in the one hand
+            ask(address)
+            return all(server.served() > 0 for server in both)
+
+        wait_until(connected, "a server gets no calls")
+        answers.clear()
         both[0].send(signal.SIGSTOP)
         threads = [threading.Thread(target=ask, args=(address,)) for _ in range(IN_HAND)]
         for thread in threads:

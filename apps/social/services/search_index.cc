@@ -43,6 +43,8 @@ struct SearchIndexService final : SearchIndex::CoroutineService {
     co_return found;
   }
 
+  std::vector<DeclaredPath> Paths() const override { return {{"Apply", {}}, {"Find", {}}}; }
+
   const std::unique_ptr<PostIndex> index;
 };
 
