@@ -17,10 +17,10 @@
 #include <chrono>
 #include <vector>
 
+#include "apps/kit/accounts/gone.h"
 #include "apps/kit/for_clients.h"
-#include "apps/social/forward.h"
-#include "apps/social/gone.h"
-#include "apps/social/run_here.h"
+#include "apps/kit/forward.h"
+#include "apps/kit/run_here.h"
 #include "curtail/rpc/when_all.h"
 
 namespace curtail::social {
@@ -65,13 +65,13 @@ Coroutine Accounts::DeleteClosed(Context& ctx, const UserId& user) const {
   const auto forgotten = co_await WhenAll(ctx, Ask(favorite_, Favorite::kForgetUser, user),
                                           Ask(messaging_, DirectMessaging::kForgetUser, user),
                                           Ask(ads_, Ads::kForgetUser, user));  // D3
-  absl::Status status = FirstErrorOf(forgotten);
+  absl::Status status = apps::FirstErrorOf(forgotten);
   if (status.ok()) status = co_await FinishPosts(ctx, user.user());  // D4
   if (!status.ok()) co_return status;
   const auto last = co_await WhenAll(ctx, Ask(graph_, SocialGraph::kForgetUser, user),
                                      Ask(block_user_, BlockUser::kForgetUser, user),
                                      Ask(home_, HomeTimeline::kForgetUser, user));  // D5
-  if (status = FirstErrorOf(last); !status.ok()) co_return status;
+  if (status = apps::FirstErrorOf(last); !status.ok()) co_return status;
   auto [removed] = co_await WhenAll(ctx, Ask(user_, User::kRemove, user));  // D6
   co_return removed.status();
 }
@@ -116,7 +116,7 @@ absl::Status Accounts::DeleteLeft(absl::FunctionRef<bool()> stopping) const {
       Context one(kAttemptTime);
       UserId user;
       user.set_user(id);
-      status.Update(RunHere(DeleteClosed(one, user)));
+      status.Update(apps::RunHere(DeleteClosed(one, user)));
       page.set_after(id);
     }
   } while (!closed.ids().empty());
@@ -130,7 +130,7 @@ Co<absl::StatusOr<uint64_t>> Accounts::Present(Context& ctx, Co<absl::StatusOr<u
   ids.add_ids(*caller);
   auto [people] = co_await WhenAll(ctx, Ask(user_, User::kById, ids));
   if (!people.ok()) co_return people.status();
-  if (people->people().empty()) co_return GoneError();
+  if (people->people().empty()) co_return apps::GoneError();
   co_return caller;
 }
 

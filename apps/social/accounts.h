@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
-#include "apps/social/finisher.h"
+#include "apps/kit/jobs/finisher.h"
 #include "content.curtail.h"
 #include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/host.h"
@@ -51,7 +51,7 @@ class Accounts {
   const DirectMessaging::Stub messaging_;
   const Ads::Stub ads_;
   const HomeTimeline::Stub home_;
-  Finisher finisher_;
+  apps::Finisher finisher_;
 };
 
 }  // namespace curtail::social

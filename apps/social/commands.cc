@@ -10,8 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "apps/kit/data/folder.h"
+#include "apps/social/data.h"
 #include "apps/social/fill.h"
-#include "apps/social/folder.h"
 #include "apps/social/train.h"
 #include "curtail/base/log.h"
 #include "curtail/base/strings.h"
@@ -94,7 +95,7 @@ HostCommand TrainCommand() {
 
 // Starts redis-server in this process's place, on data below the folder.
 absl::Status BecomeRedis(const std::string& data, const std::string& socket) {
-  const absl::StatusOr<std::string> folder = DataFolder(data);
+  const absl::StatusOr<std::string> folder = apps::DataFolder(kApplication, data);
   if (!folder.ok()) return folder.status();
   const std::string own = *folder + "/redis";
   if (mkdir(own.c_str(), 0700) != 0 && errno != EEXIST) {
@@ -108,7 +109,7 @@ absl::Status BecomeRedis(const std::string& data, const std::string& socket) {
 }
 
 absl::Status StartPostgresql(const std::string& data, const std::string& socket) {
-  const absl::StatusOr<std::string> folder = DataFolder(data);
+  const absl::StatusOr<std::string> folder = apps::DataFolder(kApplication, data);
   return folder.ok() ? BecomePostgresql(*folder + "/postgresql", socket) : folder.status();
 }
 

@@ -1,61 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// data.h - where the services keep what they know: a file a service in one folder, or PostgreSQL.
+// data.h - what the kit calls this application.
 #pragma once
 
-#include <memory>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include "absl/status/statusor.h"
-#include "curtail/rpc/flags.h"
-#include "curtail/rpc/host.h"
-#include "curtail/store/sql/sql.h"
+#include "apps/kit/data/data.h"
 
 namespace curtail::social {
 
-struct DataOptions {
-  // As for DataFolder().
-  std::string folder = "auto";
-  std::string secret;  // the file of the secret that signs tokens; empty: in the folder
-  bool no_sync = false;
+inline constexpr char kApplication[] = "social";
+// The issuer that tokens name.
+inline constexpr char kIssuer[] = "curtail-social";
+
+// Where the services keep their data.
+struct Data : apps::DataOptions {
+  Data() { application = kApplication; }
 };
-
-void AddDataFlags(Flags& flags, DataOptions* options);
-
-// The secret that signs tokens, as `options` say where it is. Errors: those of DataFolder() and SecretOf().
-absl::StatusOr<std::string> TokenSecret(const DataOptions& options);
-
-// FOLDER/SERVICE.db, or the schema of that name in the server `postgresql` (SqlOptions), with the newest schema.
-absl::StatusOr<std::unique_ptr<SqlDatabase>> OpenData(const DataOptions& options, std::string_view service,
-                                                      std::vector<std::string> migrations,
-                                                      const std::string& postgresql = {});
-
-// Looks once at what a service keeps, where it was opened last.
-absl::Status LookAtData(const std::string& folder, std::string_view service, SqlDatabase::Work work);
-
-// Notes in the folder that a service has its data elsewhere, in the server of this `kind` at `address`; nowhere if that is
-// empty. Where that is, for programs that look at the data.
-absl::Status NotePlace(const std::string& folder, std::string_view service, std::string_view kind,
-                       const std::string& address);
-std::string PlaceNoted(const std::string& folder, std::string_view service, std::string_view kind);
-
-// For SqlSession::QueryEach(): a run an id; or a run `first` with an id.
-template <class Ids>
-std::vector<SqlValue> Each(const Ids& ids) {
-  return {ids.begin(), ids.end()};
-}
-template <class Ids>
-std::vector<SqlValue> EachWith(uint64_t first, const Ids& ids) {
-  std::vector<SqlValue> values;
-  for (const uint64_t id : ids) values.push_back(first), values.push_back(id);
-  return values;
-}
-
-// For a service: in the store `postgresql`, if there is one, else in its file. The Env keeps it, and stops it when the
-// process has drained.
-absl::StatusOr<SqlDatabase*> OpenData(Env& env, const DataOptions& options, std::string_view service,
-                                      std::vector<std::string> migrations);
 
 }  // namespace curtail::social

@@ -6,8 +6,9 @@
 #include <memory>
 #include <vector>
 
+#include "apps/kit/data/folder.h"
 #include "apps/kit/parallel.h"
-#include "apps/social/folder.h"
+#include "apps/social/data.h"
 #include "apps/social/people.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/strings.h"
@@ -142,7 +143,7 @@ class SocialFiller {
 }  // namespace
 
 absl::Status Fill(FillOptions options) {
-  const absl::StatusOr<std::string> folder = DataFolder(options.data);
+  const absl::StatusOr<std::string> folder = apps::DataFolder(kApplication, options.data);
   if (!folder.ok()) return folder.status();
   std::vector<Follow> follows;
   if (options.graph != "none") {

@@ -10,8 +10,8 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "apps/kit/data/data.h"
 #include "apps/kit/once.h"
-#include "apps/social/data.h"
 #include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/host.h"
 #include "curtail/store/address.h"
@@ -53,7 +53,7 @@ std::unique_ptr<GraphStore> MakeRedisGraph(StoreAddress address);
 
 inline constexpr char kGraphService[] = "social-graph";
 // For the service: in the Redis `redis`, if there is one, else in its file, or in the server `postgresql`.
-absl::StatusOr<std::unique_ptr<GraphStore>> OpenGraph(Env& env, const DataOptions& data);
+absl::StatusOr<std::unique_ptr<GraphStore>> OpenGraph(Env& env, const apps::DataOptions& data);
 
 // Calls `follow` for each follow, where the service of that folder keeps them; for threads that may block. Errors: those
 // of the store, NOT_FOUND.

@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "apps/social/gone.h"
+#include "apps/kit/accounts/gone.h"
+#include "apps/kit/data/redis_sets.h"
 #include "apps/social/graph_store.h"
 #include "apps/social/page.h"
-#include "apps/social/redis_sets.h"
 #include "curtail/base/strings.h"
 #include "curtail/store/redis/redis.h"
 
@@ -49,7 +49,7 @@ std::string InOf(uint64_t user) { return Join(kPrefix, "in:", user); }
 
 std::string MemberOf(uint64_t user) {
   std::string member;
-  AppendId(user, &member);
+  apps::AppendId(user, &member);
   return member;
 }
 
@@ -57,8 +57,8 @@ absl::Status Damaged() { return absl::DataLossError("the graph in Redis is damag
 
 absl::Status AppendIds(const RedisReply& members, std::vector<uint64_t>* ids) {
   for (const RedisReply& member : members.elements) {
-    if (member.text.size() != kIdBytes) return Damaged();
-    ids->push_back(IdAt(member.text));
+    if (member.text.size() != apps::kIdBytes) return Damaged();
+    ids->push_back(apps::IdAt(member.text));
   }
   return absl::OkStatus();
 }
@@ -72,8 +72,8 @@ class RedisGraph final : public GraphStore {
     std::vector<std::string> keys = {OutOf(edge.from()), InOf(edge.to()), kGone};
     absl::Status done = co_await Run(ctx, once, kFollow, std::move(keys), edge, &made);
     if (!done.ok()) co_return done;
-    if (made == kFromGone) co_return GoneError();
-    if (made == kToGone) co_return OtherGoneError();
+    if (made == kFromGone) co_return apps::GoneError();
+    if (made == kToGone) co_return apps::OtherGoneError();
     *changed = made > 0;
     co_return absl::OkStatus();
   }
@@ -105,7 +105,7 @@ class RedisGraph final : public GraphStore {
   Coroutine Forget(Context& ctx, uint64_t user) override {
     RedisBatch mark;
     mark.Add({"SADD", kGone, MemberOf(user)});
-    absl::Status status = co_await RunAll(redis_, std::move(mark), ctx.deadline());
+    absl::Status status = co_await apps::RunAll(redis_, std::move(mark), ctx.deadline());
     if (status.ok()) status = co_await EndAll(ctx, user, /*out=*/true);
     if (status.ok()) status = co_await EndAll(ctx, user, /*out=*/false);
     co_return status;
@@ -126,7 +126,7 @@ class RedisGraph final : public GraphStore {
     words.insert(words.end(), members.begin(), members.end());
     RedisBatch batch;
     batch.Add(words);
-    const absl::StatusOr<RedisReply> scores = co_await RunOne(redis_, std::move(batch), ctx.deadline());
+    const absl::StatusOr<RedisReply> scores = co_await apps::RunOne(redis_, std::move(batch), ctx.deadline());
     if (!scores.ok()) co_return scores.status();
     if (scores->elements.size() != members.size()) co_return Damaged();
     for (int i = 0; i < look.authors_size(); ++i) {
@@ -140,7 +140,7 @@ class RedisGraph final : public GraphStore {
     batch.Add({"ZCARD", InOf(user)});
     batch.Add({"ZCARD", OutOf(user)});
     std::vector<RedisReply> replies;
-    absl::Status status = co_await RunAll(redis_, std::move(batch), ctx.deadline(), &replies);
+    absl::Status status = co_await apps::RunAll(redis_, std::move(batch), ctx.deadline(), &replies);
     if (!status.ok()) co_return status;
     counts->set_followers(static_cast<uint64_t>(replies[0].integer));
     counts->set_following(static_cast<uint64_t>(replies[1].integer));
@@ -179,7 +179,7 @@ class RedisGraph final : public GraphStore {
                         {MemberOf(edge.from()), MemberOf(edge.to())});
     RedisBatch batch;
     batch.Add(std::vector<std::string_view>(words.begin(), words.end()));
-    const absl::StatusOr<RedisReply> done = co_await RunOne(redis_, std::move(batch), ctx.deadline());
+    const absl::StatusOr<RedisReply> done = co_await apps::RunOne(redis_, std::move(batch), ctx.deadline());
     if (!done.ok()) co_return done.status();
     if (done->elements.size() != 2) co_return Damaged();
     *made = done->elements[0].integer;
@@ -189,7 +189,7 @@ class RedisGraph final : public GraphStore {
   // A transaction.
   Coroutine Change(RedisBatch batch, Deadline deadline) {
     std::vector<RedisReply> replies;
-    absl::Status status = co_await RunAll(redis_, std::move(batch), deadline, &replies);
+    absl::Status status = co_await apps::RunAll(redis_, std::move(batch), deadline, &replies);
     if (!status.ok()) co_return status;
     for (const RedisReply& one : replies.back().elements) status.Update(one.status());
     co_return replies.back().elements.empty() ? Damaged() : status;
@@ -197,9 +197,10 @@ class RedisGraph final : public GraphStore {
 
   Coroutine List(Context& ctx, std::string key, const EdgePage& page, Ids* ids) {
     RedisBatch batch;
-    batch.Add(
-        {"ZRANGEBYLEX", key, IdBound('(', page.after()), "+", "LIMIT", "0", Join(EdgeLimitOf(page.limit()))});
-    const absl::StatusOr<RedisReply> members = co_await RunOne(redis_, std::move(batch), ctx.deadline());
+    batch.Add({"ZRANGEBYLEX", key, apps::IdBound('(', page.after()), "+", "LIMIT", "0",
+               Join(apps::EdgeLimitOf(page.limit()))});
+    const absl::StatusOr<RedisReply> members =
+        co_await apps::RunOne(redis_, std::move(batch), ctx.deadline());
     if (!members.ok()) co_return members.status();
     std::vector<uint64_t> found;
     absl::Status status = AppendIds(*members, &found);
@@ -232,9 +233,9 @@ absl::Status ForEachRedisFollow(const StoreAddress& address, OnFollow follow) {
       const uint64_t user = std::strtoull(key.text.c_str() + prefix.size(), nullptr, 10);
       std::vector<uint64_t> others(1);
       while (!others.empty()) {
-        const auto page =
-            redis.Run({"ZRANGEBYLEX", key.text, IdBound('(', others.back()), "+", "LIMIT", "0", kIdsOfLook},
-                      Deadline::In(kLookTime));
+        const auto page = redis.Run(
+            {"ZRANGEBYLEX", key.text, apps::IdBound('(', others.back()), "+", "LIMIT", "0", kIdsOfLook},
+            Deadline::In(kLookTime));
         if (!page.ok()) return page.status();
         others.clear();
         if (absl::Status status = AppendIds(*page, &others); !status.ok()) return status;

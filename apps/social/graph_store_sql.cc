@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/social/gone.h"
+#include "apps/kit/accounts/gone.h"
 #include "apps/social/graph_store.h"
 #include "apps/social/page.h"
 
@@ -23,7 +23,7 @@ class SqlGraph final : public GraphStore {
                   "INSERT INTO follows SELECT ?1, ?2"
                   " WHERE NOT EXISTS (SELECT 1 FROM gone WHERE user IN (?1, ?2)) ON CONFLICT DO NOTHING",
                   edge, reply);
-      return status.ok() && !reply->changed() ? CheckBothThere(s, edge.from(), edge.to()) : status;
+      return status.ok() && !reply->changed() ? apps::CheckBothThere(s, edge.from(), edge.to()) : status;
     });
   }
   Coroutine Unfollow(Context& ctx, const Edge& edge, apps::Once& once, bool* changed) override {
@@ -48,13 +48,13 @@ class SqlGraph final : public GraphStore {
   }
 
   Coroutine Forget(Context& ctx, uint64_t user) override {
-    return Forgetting(db_, ctx.deadline(), user, [user](SqlSession& s, bool* more) {
-      return DeleteSome(s, user,
-                        {"DELETE FROM follows WHERE user = ?1 AND other IN"
-                         " (SELECT other FROM follows WHERE user = ?1 LIMIT ?2)",
-                         "DELETE FROM follows WHERE other = ?1 AND user IN"
-                         " (SELECT user FROM follows WHERE other = ?1 LIMIT ?2)"},
-                        more);
+    return apps::Forgetting(db_, ctx.deadline(), user, [user](SqlSession& s, bool* more) {
+      return apps::DeleteSome(s, user,
+                              {"DELETE FROM follows WHERE user = ?1 AND other IN"
+                               " (SELECT other FROM follows WHERE user = ?1 LIMIT ?2)",
+                               "DELETE FROM follows WHERE other = ?1 AND user IN"
+                               " (SELECT user FROM follows WHERE other = ?1 LIMIT ?2)"},
+                              more);
     });
   }
 
@@ -69,9 +69,10 @@ class SqlGraph final : public GraphStore {
 
   Coroutine Followed(Context& ctx, const LookRequest& look, Ids* ids) override {
     co_return co_await db_.Reading(ctx.deadline(), [&](SqlSession& s) {
-      return s.QueryEach(
-          "SELECT 1 FROM follows WHERE user = ?1 AND other = ?2", 2, EachWith(look.viewer(), look.authors()),
-          [&](size_t run, const SqlRow&) { ids->add_ids(look.authors(static_cast<int>(run))); });
+      return s.QueryEach("SELECT 1 FROM follows WHERE user = ?1 AND other = ?2", 2,
+                         apps::EachWith(look.viewer(), look.authors()), [&](size_t run, const SqlRow&) {
+                           ids->add_ids(look.authors(static_cast<int>(run)));
+                         });
     });
   }
 
@@ -105,7 +106,7 @@ class SqlGraph final : public GraphStore {
 
   Coroutine List(Context& ctx, std::string_view sql, const EdgePage& page, Ids* ids) {
     co_return co_await db_.Reading(ctx.deadline(), [&](SqlSession& s) {
-      return s.Query(sql, {page.user(), page.after(), uint64_t{EdgeLimitOf(page.limit())}},
+      return s.Query(sql, {page.user(), page.after(), uint64_t{apps::EdgeLimitOf(page.limit())}},
                      [&](const SqlRow& row) { ids->add_ids(row.Unsigned(0)); });
     });
   }
@@ -118,7 +119,7 @@ class SqlGraph final : public GraphStore {
 std::unique_ptr<GraphStore> MakeSqlGraph(SqlDatabase* db) { return std::make_unique<SqlGraph>(db); }
 
 absl::Status ForEachSqlFollow(const std::string& folder, OnFollow follow) {
-  return LookAtData(folder, kGraphService, [&](SqlSession& session) {
+  return apps::LookAtData(folder, kGraphService, [&](SqlSession& session) {
     return session.Query("SELECT user, other FROM follows", {},
                          [&](const SqlRow& row) { follow(row.Unsigned(0), row.Unsigned(1)); });
   });

@@ -10,12 +10,12 @@
 #include <utility>
 #include <vector>
 
+#include "apps/kit/accounts/gone.h"
 #include "apps/kit/once_testing.h"
+#include "apps/kit/run_here.h"
 #include "apps/kit/temp_dir.h"
-#include "apps/social/gone.h"
 #include "apps/social/graph_store.h"
 #include "apps/social/page.h"
-#include "apps/social/run_here.h"
 #include "apps/social/social_testing.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/strings.h"
@@ -36,8 +36,8 @@ class GraphStoreTest : public testing::TestWithParam<GraphIn> {
  protected:
   GraphStoreTest() {
     if (GetParam() == GraphIn::kFile) {
-      db_ = *OpenData({.folder = dir_.File("data"), .no_sync = true}, kGraphService,
-                      {kGraphSchema, kGoneSchema, apps::kOnceSchema});
+      db_ = *apps::OpenData({.folder = dir_.File("data"), .no_sync = true}, kGraphService,
+                            {kGraphSchema, apps::kGoneSchema, apps::kOnceSchema});
       store_ = MakeSqlGraph(db_.get());
     } else {
       redis_.emplace(dir_.File("redis"));
@@ -53,8 +53,8 @@ class GraphStoreTest : public testing::TestWithParam<GraphIn> {
     *once = apps::Once(request.ctx(), from);
     Context ctx(kMaxTestWait);
     bool changed = false;
-    const absl::Status status = RunHere(follow ? store_->Follow(ctx, edge, *once, &changed)
-                                               : store_->Unfollow(ctx, edge, *once, &changed));
+    const absl::Status status = apps::RunHere(follow ? store_->Follow(ctx, edge, *once, &changed)
+                                                     : store_->Unfollow(ctx, edge, *once, &changed));
     if (!status.ok()) return status;
     return changed;
   }
@@ -63,8 +63,8 @@ class GraphStoreTest : public testing::TestWithParam<GraphIn> {
     bool changed = false;
     apps::Once none;
     const Edge edge = EdgeOf(from, to);
-    const absl::Status status = RunHere(follow ? store_->Follow(ctx, edge, none, &changed)
-                                               : store_->Unfollow(ctx, edge, none, &changed));
+    const absl::Status status = apps::RunHere(follow ? store_->Follow(ctx, edge, none, &changed)
+                                                     : store_->Unfollow(ctx, edge, none, &changed));
     EXPECT_TRUE(status.ok()) << status;
     return changed;
   }
@@ -72,7 +72,7 @@ class GraphStoreTest : public testing::TestWithParam<GraphIn> {
     Context ctx(kMaxTestWait);
     apps::Once none;
     const Edge edge = EdgeOf(one, other);
-    const absl::Status status = RunHere(store_->Part(ctx, edge, none));
+    const absl::Status status = apps::RunHere(store_->Part(ctx, edge, none));
     EXPECT_TRUE(status.ok()) << status;
   }
   absl::Status Refused(uint64_t from, uint64_t to) {
@@ -80,11 +80,11 @@ class GraphStoreTest : public testing::TestWithParam<GraphIn> {
     bool changed = false;
     apps::Once none;
     const Edge edge = EdgeOf(from, to);
-    return RunHere(store_->Follow(ctx, edge, none, &changed));
+    return apps::RunHere(store_->Follow(ctx, edge, none, &changed));
   }
   void Forget(uint64_t user) {
     Context ctx(kMaxTestWait);
-    const absl::Status status = RunHere(store_->Forget(ctx, user));
+    const absl::Status status = apps::RunHere(store_->Forget(ctx, user));
     EXPECT_TRUE(status.ok()) << status;
   }
   std::vector<uint64_t> Followers(uint64_t user, uint64_t after = 0, uint32_t limit = 0) {
@@ -99,14 +99,14 @@ class GraphStoreTest : public testing::TestWithParam<GraphIn> {
     look.set_viewer(viewer);
     look.mutable_authors()->Assign(authors.begin(), authors.end());
     Ids ids;
-    const absl::Status status = RunHere(store_->Followed(ctx, look, &ids));
+    const absl::Status status = apps::RunHere(store_->Followed(ctx, look, &ids));
     EXPECT_TRUE(status.ok()) << status;
     return {ids.ids().begin(), ids.ids().end()};
   }
   std::pair<uint64_t, uint64_t> Count(uint64_t user) {
     Context ctx(kMaxTestWait);
     GraphCounts counts;
-    const absl::Status status = RunHere(store_->Count(ctx, user, &counts));
+    const absl::Status status = apps::RunHere(store_->Count(ctx, user, &counts));
     EXPECT_TRUE(status.ok()) << status;
     return {counts.followers(), counts.following()};
   }
@@ -140,7 +140,7 @@ class GraphStoreTest : public testing::TestWithParam<GraphIn> {
     page.set_limit(limit);
     Ids ids;
     const absl::Status status =
-        RunHere(followers ? store_->Followers(ctx, page, &ids) : store_->Followees(ctx, page, &ids));
+        apps::RunHere(followers ? store_->Followers(ctx, page, &ids) : store_->Followees(ctx, page, &ids));
     EXPECT_TRUE(status.ok()) << status;
     return {ids.ids().begin(), ids.ids().end()};
   }
@@ -159,7 +159,7 @@ TEST_P(GraphStoreTest, ARepetitionChangesNothing) {
   // A follow that is taken back leaves no name.
   EXPECT_TRUE(*FollowOnce("c", 1, 2, &once));
   Context ctx(kMaxTestWait);
-  ASSERT_TRUE(RunHere(store_->TakeBack(ctx, EdgeOf(1, 2), once)).ok());
+  ASSERT_TRUE(apps::RunHere(store_->TakeBack(ctx, EdgeOf(1, 2), once)).ok());
   EXPECT_THAT(Followers(2), IsEmpty());
   EXPECT_TRUE(*FollowOnce("c", 1, 2, &once));
   EXPECT_THAT(Followers(2), ElementsAre(1));
@@ -197,7 +197,7 @@ TEST_P(GraphStoreTest, PartingEndsBothFollows) {
 TEST_P(GraphStoreTest, AForgottenUserFollowsNoUserAndNoneFollowsIt) {
   constexpr uint64_t kUser = 7;
   Follow(1, 2);
-  for (uint64_t other = 1000; other < 1000 + kMostForgotten + 50; ++other) {
+  for (uint64_t other = 1000; other < 1000 + apps::kMostForgotten + 50; ++other) {
     Follow(kUser, other), Follow(other, kUser);
   }
   for (int twice = 0; twice < 2; ++twice) {
@@ -232,18 +232,18 @@ TEST_P(GraphStoreTest, EachIdIsOnOnePage) {
 TEST_P(GraphStoreTest, TheLargestPageHasAThousandOfAThousandAndOne) {
   constexpr uint64_t kUser = 5000;
   std::vector<uint64_t> all;
-  for (uint64_t id = 1; id <= kMostIds + 1; ++id) {
+  for (uint64_t id = 1; id <= apps::kMostIds + 1; ++id) {
     Follow(id, kUser);
     all.push_back(id);
   }
-  for (const uint32_t limit : {uint32_t{0}, uint32_t{kMostIds}, uint32_t{kMostIds + 1}}) {
+  for (const uint32_t limit : {uint32_t{0}, uint32_t{apps::kMostIds}, uint32_t{apps::kMostIds + 1}}) {
     std::vector<uint64_t> paged = Followers(kUser, 0, limit);
-    EXPECT_EQ(paged.size(), size_t{kMostIds}) << limit;
+    EXPECT_EQ(paged.size(), size_t{apps::kMostIds}) << limit;
     const std::vector<uint64_t> rest = Followers(kUser, paged.back(), limit);
     paged.insert(paged.end(), rest.begin(), rest.end());
     EXPECT_EQ(paged, all) << limit;
   }
-  EXPECT_EQ(Count(kUser), std::pair(uint64_t{kMostIds + 1}, uint64_t{0}));
+  EXPECT_EQ(Count(kUser), std::pair(uint64_t{apps::kMostIds + 1}, uint64_t{0}));
 }
 
 // Property: when several threads have changed a graph at once, both directions, the counts and the look at all agree.

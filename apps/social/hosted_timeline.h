@@ -19,7 +19,7 @@ namespace curtail::social {
 template <class Service>
 HostedService HostedTimeline(std::string name, std::vector<std::string> calls, bool trimmed) {
   struct Options {
-    DataOptions data;
+    Data data;
     uint64_t length = 0;
   };
   auto options = std::make_shared<Options>();
@@ -28,7 +28,7 @@ HostedService HostedTimeline(std::string name, std::vector<std::string> calls, b
   hosted.name = name;
   hosted.calls = std::move(calls);
   hosted.flags = [options, trimmed](Flags& flags) {
-    AddDataFlags(flags, &options->data);
+    apps::AddDataFlags(flags, &options->data);
     if (trimmed)
       flags.Add("--timeline-length", &options->length, "Entries of a home timeline that are kept", {1, 1e6});
   };
@@ -38,7 +38,7 @@ HostedService HostedTimeline(std::string name, std::vector<std::string> calls, b
       if (!address.ok()) return address.status();
       return std::make_unique<Service>(MakeRedisTimelines(*std::move(address), name, options->length), env);
     }
-    auto db = OpenData(env, options->data, name, {kTimelineSchema});
+    auto db = apps::OpenData(env, options->data, name, {kTimelineSchema});
     if (!db.ok()) return db.status();
     return std::make_unique<Service>(MakeSqlTimelines(*db, options->length), env);
   };

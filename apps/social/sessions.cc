@@ -4,9 +4,10 @@
 #include <chrono>
 #include <utility>
 
-#include "apps/social/digits.h"
-#include "apps/social/forward.h"
-#include "apps/social/secrets.h"
+#include "apps/kit/accounts/secrets.h"
+#include "apps/kit/digits.h"
+#include "apps/kit/forward.h"
+#include "apps/social/data.h"
 #include "curtail/rpc/when_all.h"
 
 namespace curtail::social {
@@ -38,8 +39,8 @@ void CheckedSessions::Forget(uint64_t user) {
   places_[user % kPlaces] = {{}, Now()};
 }
 
-absl::StatusOr<Sessions> Sessions::Load(const DataOptions& data, User::Stub user) {
-  auto secret = TokenSecret(data);
+absl::StatusOr<Sessions> Sessions::Load(const apps::DataOptions& data, User::Stub user) {
+  auto secret = apps::TokenSecret(data);
   if (!secret.ok()) return secret.status();
   JwtOptions tokens;
   tokens.secret = *std::move(secret);
@@ -59,8 +60,8 @@ absl::StatusOr<SessionId> Sessions::Read(const Context& ctx, std::string_view gi
   if (!claims.ok()) return claims.status();
   const std::string_view id = claims->id;
   const size_t dot = id.find('.');
-  const auto user = ParseDigits(claims->subject), epoch = ParseDigits(id.substr(0, dot)),
-             number = ParseDigits(id.substr(dot + 1));
+  const auto user = apps::ParseDigits(claims->subject), epoch = apps::ParseDigits(id.substr(0, dot)),
+             number = apps::ParseDigits(id.substr(dot + 1));
   if (dot == id.npos || !user || !epoch || !number)
     return absl::UnauthenticatedError("the token names no session: log in again");
   SessionId session;
@@ -90,13 +91,13 @@ Co<SocialId> Sessions::ViewerOf(Context& ctx, std::string_view given) const {
 Coroutine Sessions::End(Context& ctx, std::string_view given, Changed* reply) const {
   const absl::StatusOr<SessionId> session = Read(ctx, given);
   if (!session.ok()) co_return session.status();
-  const absl::Status status = co_await Forward(ctx, user_, User::kEndSession, *session, reply);
+  const absl::Status status = co_await apps::Forward(ctx, user_, User::kEndSession, *session, reply);
   checked_->Forget(session->user());  // after an error, too: `user` may have ended it
   co_return status;
 }
 
 Coroutine Sessions::ChangePassword(Context& ctx, const PasswordChange& request, Session* reply) const {
-  const absl::Status status = co_await Forward(ctx, user_, User::kChangePassword, request, reply);
+  const absl::Status status = co_await apps::Forward(ctx, user_, User::kChangePassword, request, reply);
   if (status.ok()) checked_->Forget(reply->user());
   co_return status;
 }

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "apps/social/data.h"
+#include "apps/kit/data/data.h"
 #include "curtail/base/clock.h"
 #include "curtail/base/mutex.h"
 #include "curtail/rpc/context.h"
@@ -66,7 +66,7 @@ class CheckedSessions {
 class Sessions {
  public:
   // With the secret of TokenSecret(), whose errors it has.
-  [[nodiscard]] static absl::StatusOr<Sessions> Load(const DataOptions& data, User::Stub user);
+  [[nodiscard]] static absl::StatusOr<Sessions> Load(const apps::DataOptions& data, User::Stub user);
 
   // The user. The token is `given`, or else the metadata "authorization: Bearer TOKEN".
   // Errors: UNAUTHENTICATED without a valid one; those of `user`.

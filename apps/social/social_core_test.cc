@@ -10,16 +10,16 @@
 #include <set>
 #include <thread>
 
+#include "apps/kit/accounts/gone.h"
+#include "apps/kit/accounts/secrets.h"
+#include "apps/kit/data/folder.h"
+#include "apps/kit/index/text_index.h"
 #include "apps/kit/once.h"
+#include "apps/kit/run_here.h"
 #include "apps/kit/temp_dir.h"
 #include "apps/social/data.h"
-#include "apps/social/folder.h"
-#include "apps/social/gone.h"
 #include "apps/social/page.h"
 #include "apps/social/people.h"
-#include "apps/social/post_index.h"
-#include "apps/social/run_here.h"
-#include "apps/social/secrets.h"
 #include "apps/social/social_testing.h"
 #include "apps/social/timeline_store.h"
 #include "apps/social/workload.h"
@@ -36,72 +36,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-TEST(Gone, TakesTheNamesOfItsRequestsAlong) {
-  const apps::TempDir dir;
-  const auto db =
-      *OpenData({.folder = dir.File("data"), .no_sync = true}, "test", {kGoneSchema, apps::kOnceSchema});
-  std::vector<uint64_t> left;
-  const absl::Status status = db->Write(Deadline::In(kMaxTestWait), [&](SqlSession& s) {
-    absl::Status each;
-    for (const uint64_t caller : {7, 8})
-      each.Update(s.Execute("INSERT INTO requests VALUES (?1, 'a name', '', x'00', 1, 0)", {caller}));
-    each.Update(NoteGone(s, 7));
-    each.Update(s.Query("SELECT caller FROM requests", {},
-                        [&](const SqlRow& row) { left.push_back(row.Unsigned(0)); }));
-    return each;
-  });
-  EXPECT_TRUE(status.ok()) << status;
-  EXPECT_THAT(left, ElementsAre(8u));
-}
-
-TEST(SocialSecrets, AllProcessesGetOneSecretThatOthersCannotRead) {
-  const apps::TempDir dir;
-  const std::string path = dir.File("secret");
-  const auto first = SecretOf(path);
-  ASSERT_TRUE(first.ok()) << first.status();
-  EXPECT_EQ(first->size(), 32u);
-  EXPECT_EQ(*SecretOf(path), *first);
-  ASSERT_EQ(chmod(path.c_str(), 0644), 0);
-  EXPECT_TRUE(absl::IsFailedPrecondition(SecretOf(path).status()));
-  EXPECT_FALSE(SecretOf(dir.Write("short", "secret")).ok());
-  EXPECT_FALSE(SecretOf(dir.File("no/such/folder")).ok());
-}
-
-TEST(SocialSecrets, ATokenNamesItsUserUntilItExpires) {
-  const std::string secret(32, 's');
-  auto verifier = JwtVerifier::Load({.secret = secret, .issuer = kIssuer, .leeway_s = 0});
-  ASSERT_TRUE(verifier.ok()) << verifier.status();
-  const std::string token = SignToken(secret, 42, "3.17", 1000, 2000);
-  const auto claims = (*verifier)->Verify(token, 1500);
-  ASSERT_TRUE(claims.ok()) << claims.status();
-  EXPECT_EQ(claims->subject, "42");
-  EXPECT_EQ(claims->id, "3.17");
-  EXPECT_FALSE((*verifier)->Verify(token, 2001).ok());
-  EXPECT_FALSE((*verifier)->Verify(SignToken(std::string(32, 'o'), 42, "3.17", 1000, 2000), 1500).ok());
-}
-
-TEST(SocialSecrets, OnlyThePasswordFitsItsHash) {
-  const auto hash = HashPassword("a password");
-  ASSERT_TRUE(hash.ok()) << hash.status();
-  EXPECT_NE(*HashPassword("a password"), *hash);  // salted
-  EXPECT_TRUE(IsPassword("a password", *hash));
-  EXPECT_FALSE(IsPassword("b password", *hash));
-  EXPECT_FALSE(IsPassword("a password", ""));
-  EXPECT_FALSE(IsPassword("a password", hash->substr(1)));
-}
-
-TEST(SocialFolder, IsPrivateAndFoundFromTheEnvironment) {
-  const apps::TempDir dir;
-  ASSERT_EQ(setenv("XDG_STATE_HOME", dir.File("state").c_str(), 1), 0);
-  const auto folder = DataFolder("auto");
-  ASSERT_TRUE(folder.ok()) << folder.status();
-  EXPECT_EQ(*folder, dir.File("state/curtail/social"));
-  struct stat info;
-  ASSERT_EQ(stat(folder->c_str(), &info), 0);
-  EXPECT_EQ(info.st_mode & 0777, 0700u);
-  EXPECT_TRUE(absl::IsFailedPrecondition(DataFolder(dir.Write("file", "")).status()));
-}
-
 enum class Kept { kInAFile, kInRedis };
 
 class TimelineStoreTest : public testing::TestWithParam<Kept> {
@@ -110,12 +44,12 @@ class TimelineStoreTest : public testing::TestWithParam<Kept> {
 
   void Add(std::vector<Entry> entries) {
     Context ctx(kMaxTestWait);
-    const absl::Status status = RunHere(store_->Add(ctx, std::move(entries)));
+    const absl::Status status = apps::RunHere(store_->Add(ctx, std::move(entries)));
     EXPECT_TRUE(status.ok()) << status;
   }
   void Remove(std::vector<Entry> entries) {
     Context ctx(kMaxTestWait);
-    const absl::Status status = RunHere(store_->Remove(ctx, std::move(entries)));
+    const absl::Status status = apps::RunHere(store_->Remove(ctx, std::move(entries)));
     EXPECT_TRUE(status.ok()) << status;
   }
   std::vector<Entry> Page(uint64_t user, uint64_t before = 0, uint32_t limit = 100, uint32_t skip = 0) {
@@ -123,7 +57,7 @@ class TimelineStoreTest : public testing::TestWithParam<Kept> {
     page.set_user(user), page.set_before(before), page.set_limit(limit), page.set_skip(skip);
     Context ctx(kMaxTestWait);
     std::vector<Entry> entries;
-    const absl::Status status = RunHere(store_->Read(ctx, page, &entries));
+    const absl::Status status = apps::RunHere(store_->Read(ctx, page, &entries));
     EXPECT_TRUE(status.ok()) << status;
     return entries;
   }
@@ -135,7 +69,7 @@ class TimelineStoreTest : public testing::TestWithParam<Kept> {
   std::unique_ptr<TimelineStore> Open(uint64_t length) {
     if (GetParam() == Kept::kInAFile) {
       if (db_ == nullptr)
-        db_ = *OpenData({.folder = dir_.File("data"), .no_sync = true}, "test", {kTimelineSchema});
+        db_ = *apps::OpenData({.folder = dir_.File("data"), .no_sync = true}, "test", {kTimelineSchema});
       return MakeSqlTimelines(db_.get(), length);
     }
     if (!redis_) redis_.emplace(dir_.File("redis"));
@@ -210,7 +144,7 @@ TEST_P(TimelineStoreTest, AForgottenTimelineIsEmpty) {
     Add({{.user = 1, .post = post, .author = 7}, {.user = 2, .post = post, .author = 7, .mentioned = true}});
   for (int twice = 0; twice < 2; ++twice) {
     Context ctx(kMaxTestWait);
-    const absl::Status status = RunHere(store_->Forget(ctx, 1));
+    const absl::Status status = apps::RunHere(store_->Forget(ctx, 1));
     EXPECT_TRUE(status.ok()) << status;
     EXPECT_EQ(Read(1).size(), 0u);
     EXPECT_EQ(Read(2).size(), 17u);
@@ -251,158 +185,6 @@ TEST_P(TimelineStoreTest, LargeIdsKeepTheirOrder) {
 INSTANTIATE_TEST_SUITE_P(Stores, TimelineStoreTest, testing::Values(Kept::kInAFile, Kept::kInRedis),
                          [](const auto& info) { return info.param == Kept::kInAFile ? "File" : "Redis"; });
 
-class PostIndexTest : public testing::Test {
- protected:
-  std::unique_ptr<PostIndex> Open() {
-    auto index = PostIndex::Open(dir_.File("index"), /*sync=*/false);
-    EXPECT_TRUE(index.ok()) << index.status();
-    return *std::move(index);
-  }
-  static std::vector<uint64_t> Find(const PostIndex& index, const PostIndex::Query& query) {
-    std::vector<PostIndex::Hit> hits;
-    const absl::Status status = index.Find(query, &hits);
-    EXPECT_TRUE(status.ok()) << status;
-    EXPECT_TRUE(std::ranges::is_sorted(hits, std::greater<>(), &PostIndex::Hit::score));
-    std::vector<uint64_t> ids;
-    for (const PostIndex::Hit& hit : hits) ids.push_back(hit.post);
-    return ids;
-  }
-  static void Apply(PostIndex& index, const std::vector<PostIndex::Change>& changes) {
-    const absl::Status status = index.Apply(changes);
-    EXPECT_TRUE(status.ok()) << status;
-  }
-  apps::TempDir dir_;
-};
-
-TEST_F(PostIndexTest, FindsPostsThatHoldAllWords) {
-  auto index = Open();
-  const uint64_t late = uint64_t{1} << 62;
-  Apply(*index,
-        {{1, "The quick brown fox"}, {2, "the fox, the fox, the FOX!"}, {late, "a quick dog; ähnlich 東京"}});
-  EXPECT_THAT(Find(*index, {.text = "quick", .newest = true, .limit = 9}), ElementsAre(late, 1));
-  EXPECT_THAT(Find(*index, {.text = "fox THE", .limit = 9}), ElementsAre(2, 1));  // it is all of post 2
-  EXPECT_THAT(Find(*index, {.text = "fox dog", .limit = 9}), IsEmpty());
-  EXPECT_THAT(Find(*index, {.text = "ÄHNLICH", .limit = 9}), ElementsAre(late));
-  EXPECT_THAT(Find(*index, {.text = "quick -fox OR Q1 fo*", .limit = 9}), IsEmpty());  // no syntax
-  std::vector<PostIndex::Hit> hits;
-  EXPECT_TRUE(absl::IsInvalidArgument(index->Find({.text = " ... ", .limit = 9}, &hits)));
-  EXPECT_TRUE(
-      absl::IsInvalidArgument(index->Find({.text = "a b c d e f g h i j k l m n o p q", .limit = 9}, &hits)));
-}
-
-TEST_F(PostIndexTest, KeepsWhatWasAppliedLast) {
-  auto index = Open();
-  Apply(*index, {{1, "one"}, {2, "one"}});
-  Apply(*index, {{2, "two"}, {1, "", /*remove=*/true}, {7, "", /*remove=*/true}});
-  EXPECT_TRUE(absl::IsUnavailable(PostIndex::Open(dir_.File("index"), false).status()));  // in use
-  index = nullptr;
-  index = Open();
-  EXPECT_THAT(Find(*index, {.text = "one", .limit = 9}), IsEmpty());
-  EXPECT_THAT(Find(*index, {.text = "two", .limit = 9}), ElementsAre(2));
-  EXPECT_FALSE(PostIndex::Open(dir_.Write("file", "no index"), false).ok());
-}
-
-// Property: by time, a query finds what a look at every post finds, page after page.
-TEST_F(PostIndexTest, AgreesWithALookAtEveryPost) {
-  Rng rng(TestSeed());
-  auto index = Open();
-  std::map<uint64_t, std::set<uint64_t>> posts;
-  for (int round = 0; round < 20; ++round) {
-    std::vector<std::string> texts(20);
-    std::vector<PostIndex::Change> changes;
-    for (std::string& text : texts) {
-      const uint64_t post = 1 + rng.Below(100);
-      const bool remove = rng.Below(4) == 0;
-      posts[post].clear();
-      for (uint64_t i = rng.Below(5); i > 0 && !remove; --i) {
-        const uint64_t word = rng.Below(6);
-        text += Join(" w", word);
-        posts[post].insert(word);
-      }
-      changes.push_back({post, text, remove});
-    }
-    Apply(*index, changes);
-    const uint64_t a = rng.Below(6), b = rng.Below(6);
-    std::vector<uint64_t> expected, found;
-    for (auto post = posts.rbegin(); post != posts.rend(); ++post) {
-      if (post->second.contains(a) && post->second.contains(b)) expected.push_back(post->first);
-    }
-    std::vector<uint64_t> page;
-    uint64_t before = 0;
-    do {
-      page = Find(*index, {.text = Join("w", a, " w", b), .newest = true, .before = before, .limit = 3});
-      found.insert(found.end(), page.begin(), page.end());
-      if (!page.empty()) before = page.back();
-    } while (page.size() == 3);
-    EXPECT_EQ(found, expected) << a << " " << b;
-  }
-}
-
-// Property: with more posts than a block has, which come in about the order of their ids, a query finds what a look at
-// every post finds, by time and by score.
-TEST_F(PostIndexTest, AgreesWithALookAtVeryManyPosts) {
-  Rng rng(TestSeed());
-  auto index = Open();
-  constexpr uint64_t kPosts = 5000, kTogether = 50;
-  std::vector<uint64_t> ids(kPosts);
-  for (uint64_t i = 0; i < kPosts; ++i) ids[i] = i + 1;
-  for (uint64_t i = 0; i + kTogether < kPosts; ++i) std::swap(ids[i], ids[i + rng.Below(kTogether)]);
-  std::swap(ids[10], ids[kPosts - 10]);  // one is very late, and one very early
-  std::map<std::string, std::vector<std::pair<uint64_t, uint64_t>>> expected;  // how often, and the post
-  std::vector<std::string> texts;
-  for (const uint64_t id : ids) {
-    texts.emplace_back("all");
-    for (const auto& [word, one_in] : {std::pair("all", 20), {"rare", 700}, {"some", 9}}) {
-      const uint64_t times = rng.Below(one_in) == 0 ? 1 + rng.Below(3) : 0;
-      for (uint64_t i = 0; i < times; ++i) texts.back() += Join(" ", word);
-      const uint64_t all = times + (std::string_view(word) == "all" ? 1 : 0);
-      if (all > 0) expected[word].emplace_back(all, id);
-    }
-  }
-  for (uint64_t i = 0; i < kPosts; i += 500) {
-    std::vector<PostIndex::Change> changes;
-    for (uint64_t j = i; j < i + 500; ++j) changes.push_back({ids[j], texts[j]});
-    Apply(*index, changes);
-  }
-  for (auto& [word, posts] : expected) {
-    const auto found = [&](bool newest, uint64_t before) {
-      return Find(*index, {.text = word, .newest = newest, .before = before, .limit = 40});
-    };
-    const auto first = [&](uint64_t before) {
-      std::vector<uint64_t> most;
-      for (const auto& [times, post] : posts) {
-        if (post < before && most.size() < 40) most.push_back(post);
-      }
-      return most;
-    };
-    std::ranges::sort(posts, std::greater<>());
-    EXPECT_EQ(found(/*newest=*/false, 0), first(kPosts + 1)) << word;
-    std::ranges::sort(posts, std::greater<>(), [](const auto& one) { return one.second; });
-    EXPECT_EQ(found(/*newest=*/true, 0), first(kPosts + 1)) << word;
-    for (const uint64_t before : {uint64_t{4000}, kPosts / 2, uint64_t{1025}, uint64_t{30}, uint64_t{1}})
-      EXPECT_EQ(found(/*newest=*/true, before), first(before)) << word << " before " << before;
-  }
-}
-
-// Property: whoever searches while others change the index finds each post that stays.
-TEST_F(PostIndexTest, SearchesWhileItChangesStress) {
-  auto index = Open();
-  Apply(*index, {{1, "stays here"}});
-  std::vector<std::thread> threads;
-  for (uint64_t t = 0; t < 4; ++t) {
-    threads.emplace_back([&, t] {
-      for (uint64_t i = 0; i < 50; ++i) {
-        if (t == 0) {
-          Apply(*index, {{2 + i, "stays away"}, {i == 0 ? 999 : 1 + i, "", /*remove=*/true}});
-        } else {
-          EXPECT_THAT(Find(*index, {.text = "here stays", .limit = 9}), ElementsAre(1));
-        }
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-}
-
 TEST(SocialPeople, GeneratedFollowsAreSkewedAndRepeatable) {
   const auto follows = GenerateFollows(3, 1000, 20'000);
   EXPECT_EQ(follows, GenerateFollows(3, 1000, 20'000));
@@ -415,16 +197,6 @@ TEST(SocialPeople, GeneratedFollowsAreSkewedAndRepeatable) {
     if (to < 100) ++popular;
   }
   EXPECT_NEAR(static_cast<double>(popular) / 20'000, 0.5, 0.1);
-}
-
-TEST(SocialIds, TellHowLongAgoTheyWereGiven) {
-  constexpr std::chrono::hours kDay(24);
-  constexpr uint64_t kMs = uint64_t{1} << 22;
-  const uint64_t id = 86'400'000 * kMs + 4097;
-  EXPECT_EQ(IdBefore(id, std::chrono::milliseconds(0)), id);
-  EXPECT_EQ(IdBefore(id, kDay), 4097u);
-  EXPECT_EQ(IdBefore(id + kMs, kDay), kMs + 4097);
-  EXPECT_EQ(IdBefore(id - kMs, kDay), 0u);
 }
 
 TEST(SocialPeople, ReadsEdgeLists) {

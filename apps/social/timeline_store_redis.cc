@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "apps/kit/data/redis_sets.h"
 #include "apps/social/page.h"
-#include "apps/social/redis_sets.h"
 #include "apps/social/timeline_store.h"
 #include "curtail/base/strings.h"
 #include "curtail/store/redis/redis.h"
@@ -14,12 +14,12 @@
 namespace curtail::social {
 namespace {
 
-constexpr size_t kMemberBytes = 2 * kIdBytes + 1;
+constexpr size_t kMemberBytes = 2 * apps::kIdBytes + 1;
 
 std::string MemberOf(const TimelineStore::Entry& entry) {
   std::string member;
-  AppendId(entry.post, &member);
-  AppendId(entry.author, &member);
+  apps::AppendId(entry.post, &member);
+  apps::AppendId(entry.author, &member);
   member.push_back(entry.mentioned ? 1 : 0);
   return member;
 }
@@ -38,41 +38,41 @@ class RedisTimelines final : public TimelineStore {
       batch.Add({"ZADD", key, "0", MemberOf(entry)});
       if (!rest_.empty()) batch.Add({"ZREMRANGEBYRANK", key, "0", rest_});
     }
-    return RunAll(redis_, std::move(batch), ctx.deadline());
+    return apps::RunAll(redis_, std::move(batch), ctx.deadline());
   }
 
   Coroutine Remove(Context& ctx, std::vector<Entry> entries) override {
     RedisBatch batch;
     for (const Entry& entry : entries) {
-      std::string from = IdBound('[', entry.post), to = from;
-      AppendId(entry.author, &from), AppendId(entry.author + 1, &to);
+      std::string from = apps::IdBound('[', entry.post), to = from;
+      apps::AppendId(entry.author, &from), apps::AppendId(entry.author + 1, &to);
       batch.Add({"ZREMRANGEBYLEX", KeyOf(entry.user), from, to});
     }
-    return RunAll(redis_, std::move(batch), ctx.deadline());
+    return apps::RunAll(redis_, std::move(batch), ctx.deadline());
   }
 
   Coroutine Forget(Context& ctx, uint64_t user) override {
     RedisBatch batch;
     batch.Add({"DEL", KeyOf(user)});
-    return RunAll(redis_, std::move(batch), ctx.deadline());
+    return apps::RunAll(redis_, std::move(batch), ctx.deadline());
   }
 
   Coroutine Read(Context& ctx, const TimelinePage& page, std::vector<Entry>* entries) override {
-    const uint64_t limit = LimitOf(page.limit());
+    const uint64_t limit = apps::LimitOf(page.limit());
     // An entry comes twice only where some are mentioned; so few are kept there that they can be skipped here.
     const bool all = rest_.empty();
     const uint64_t skip = all ? 0 : page.skip();
     RedisBatch batch;
-    batch.Add({"ZREVRANGEBYLEX", KeyOf(page.user()), IdBound('(', BeforeOf(page.before())), "-", "LIMIT",
-               Join(all ? page.skip() : 0), Join(2 * (skip + limit))});
-    const absl::StatusOr<RedisReply> reply = co_await RunOne(redis_, std::move(batch), ctx.deadline());
+    batch.Add({"ZREVRANGEBYLEX", KeyOf(page.user()), apps::IdBound('(', apps::BeforeOf(page.before())), "-",
+               "LIMIT", Join(all ? page.skip() : 0), Join(2 * (skip + limit))});
+    const absl::StatusOr<RedisReply> reply = co_await apps::RunOne(redis_, std::move(batch), ctx.deadline());
     if (!reply.ok()) co_return reply.status();
     uint64_t skipped = 0, last = 0;
     for (const RedisReply& member : reply->elements) {
       if (member.text.size() != kMemberBytes) co_return absl::DataLossError("a timeline in Redis is damaged");
       const Entry entry{.user = page.user(),
-                        .post = IdAt(member.text, 0),
-                        .author = IdAt(member.text, 8),
+                        .post = apps::IdAt(member.text, 0),
+                        .author = apps::IdAt(member.text, 8),
                         .mentioned = member.text[16] != 0};
       // That with the mention comes first.
       if (std::exchange(last, entry.post) == entry.post) continue;

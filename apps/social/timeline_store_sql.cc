@@ -39,7 +39,8 @@ class SqlTimelines final : public TimelineStore {
       return session.Query(
           "SELECT post, author, mentioned FROM entries WHERE user = ?1 AND post < ?2 ORDER BY post DESC "
           "LIMIT ?3 OFFSET ?4",
-          {page.user(), BeforeOf(page.before()), uint64_t{LimitOf(page.limit())}, uint64_t{page.skip()}},
+          {page.user(), apps::BeforeOf(page.before()), uint64_t{apps::LimitOf(page.limit())},
+           uint64_t{page.skip()}},
           [&](const SqlRow& row) {
             entries->push_back({.user = page.user(),
                                 .post = row.Unsigned(0),
@@ -123,7 +124,7 @@ ViewRequest ViewOf(uint64_t viewer, const std::vector<TimelineStore::Entry>& ent
 }
 
 uint64_t NextOf(const std::vector<TimelineStore::Entry>& entries, const TimelinePage& page) {
-  return entries.size() < LimitOf(page.limit()) ? 0 : entries.back().post;
+  return entries.size() < apps::LimitOf(page.limit()) ? 0 : entries.back().post;
 }
 
 }  // namespace curtail::social

@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <vector>
 
+#include "apps/kit/data/folder.h"
 #include "apps/social/data.h"
-#include "apps/social/folder.h"
 #include "apps/social/graph_store.h"
 #include "apps/social/model_file.h"
 #include "curtail/base/strings.h"
@@ -32,7 +32,7 @@ absl::Status LearnFollows(const std::string& folder, const TrainOptions& options
 absl::Status LearnAds(const std::string& folder, const TrainOptions& options) {
   std::vector<AdShown> shown;
   uint64_t all = 0, clicked = 0;
-  absl::Status status = LookAtData(folder, "ads", [&](SqlSession& session) {
+  absl::Status status = apps::LookAtData(folder, "ads", [&](SqlSession& session) {
     return session.Query(
         "SELECT shows.user, ad, topic, shown, clicked FROM shows JOIN ads ON ads.id = ad", {},
         [&](const SqlRow& row) {
@@ -54,7 +54,7 @@ absl::Status LearnAds(const std::string& folder, const TrainOptions& options) {
 }  // namespace
 
 absl::Status Train(const TrainOptions& options) {
-  const absl::StatusOr<std::string> folder = DataFolder(options.data);
+  const absl::StatusOr<std::string> folder = apps::DataFolder(kApplication, options.data);
   if (!folder.ok()) return folder.status();
   absl::Status status = LearnFollows(*folder, options);
   return status.ok() ? LearnAds(*folder, options) : status;

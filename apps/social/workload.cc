@@ -3,7 +3,8 @@
 
 #include <utility>
 
-#include "apps/social/folder.h"
+#include "apps/kit/data/folder.h"
+#include "apps/social/data.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/strings.h"
 #include "curtail/load/drive/choice.h"
@@ -145,7 +146,7 @@ apps::AppRequests Requests() {
             absl::Status status = CheckMix(options.mix);
             status.Update(ParseItemChoice(options.users, 1, options.seed).status());
             if (!status.ok()) return status;
-            const absl::StatusOr<std::string> folder = DataFolder(o.data);
+            const absl::StatusOr<std::string> folder = apps::DataFolder(kApplication, o.data);
             if (!folder.ok()) return folder.status();
             absl::StatusOr<std::vector<LoadUser>> users = ReadLoadUsers(*folder);
             if (!users.ok()) return users.status();

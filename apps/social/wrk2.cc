@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "apps/social/digits.h"
+#include "apps/kit/digits.h"
 #include "apps/social/page.h"
 #include "content.curtail.h"
 #include "curtail/base/strings.h"
@@ -27,7 +27,7 @@ std::string NameOf(uint64_t id) { return Join(kNamePrefix, id); }
 uint64_t IdOf(std::string_view name) {
   if (!name.starts_with(kNamePrefix)) return 0;
   name.remove_prefix(kNamePrefix.size());
-  return ParseDigits(name).value_or(0);
+  return apps::ParseDigits(name).value_or(0);
 }
 
 absl::Status Incomplete() { return absl::InvalidArgumentError("Incomplete arguments"); }

@@ -47,12 +47,12 @@ class Semaphore {
   Semaphore(const Semaphore&) = delete;
   Semaphore& operator=(const Semaphore&) = delete;
 
-  // co_await semaphore.Acquire(ctx) ends with an absl::StatusOr<Permit>. `ctx` is the request's: it has a deadline()
-  // and tells whether it is cancelled(). A caller waits as the threading model waits: it keeps its thread under
-  // synchronous ones, and holds none under the others.
-  // Errors: RESOURCE_EXHAUSTED at once if the line is full; DEADLINE_EXCEEDED and CANCELLED of `ctx`, which lives until
-  // then. A caller in line learns of these two when a permit comes back, or when another caller finds the line full:
-  // holders keep their permits for a short time.
+  // co_await semaphore.Acquire(ctx) ends with an absl::StatusOr<Permit>. `ctx` is the request's: it
+  // has a deadline() and tells whether it is cancelled(). A caller waits as the threading model
+  // waits: it keeps its thread under synchronous ones, and holds none under the others.
+  // Errors: RESOURCE_EXHAUSTED at once if the line is full; DEADLINE_EXCEEDED and CANCELLED of
+  // `ctx`, which lives until then. A caller in line learns of these two when a permit comes back,
+  // or when another caller finds the line full: holders keep their permits for a short time.
   template <class Request>
   Turn Acquire(const Request& ctx);
 
@@ -60,7 +60,8 @@ class Semaphore {
   size_t waiting() const;
 
  private:
-  // True: it stands in line, and may be called, and gone, before this returns. Else it has its result.
+  // True: it stands in line, and may be called, and gone, before this returns. Else it has its
+  // result.
   bool Queue(Turn& turn);
   void Release();
   // Removes the callers that wait no longer.

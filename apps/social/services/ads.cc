@@ -6,10 +6,10 @@
 #include <atomic>
 #include <unordered_set>
 
+#include "apps/kit/accounts/gone.h"
+#include "apps/kit/data/folder.h"
 #include "apps/kit/once.h"
 #include "apps/social/data.h"
-#include "apps/social/folder.h"
-#include "apps/social/gone.h"
 #include "apps/social/model_file.h"
 #include "apps/social/page.h"
 #include "apps/social/train.h"
@@ -62,7 +62,7 @@ struct AdsService final : Ads::CoroutineService {
     reply->set_id(ids->ids(0));
     co_return co_await apps::WriteOnce(db, ctx, request.user(), reply, [&](SqlSession& s) {
       int64_t have = 0;
-      absl::Status status = CheckThere(s, request.user());
+      absl::Status status = apps::CheckThere(s, request.user());
       status.Update(s.Query("SELECT count(*) FROM ads WHERE owner = ?1", {request.user()},
                             [&](const SqlRow& row) { have = row.Integer(0); }));
       if (!status.ok()) return status;
@@ -116,7 +116,7 @@ struct AdsService final : Ads::CoroutineService {
     Choose(request.user(), std::clamp<uint32_t>(request.limit(), 1, kMostShown), &all);
     for (Candidate& one : all) reply->add_ads()->Swap(&one.ad);
     co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
-      if (absl::Status gone = CheckThere(s, request.user()); !gone.ok()) return gone;
+      if (absl::Status gone = apps::CheckThere(s, request.user()); !gone.ok()) return gone;
       std::vector<SqlValue> shows;
       for (const Ad& ad : reply->ads()) shows.push_back(request.user()), shows.push_back(ad.id());
       return s.QueryEach(
@@ -133,7 +133,7 @@ struct AdsService final : Ads::CoroutineService {
                     {request.user(), request.ad().id()});
       if (!status.ok()) return status;
       if (s.changes() == 0) {
-        status = CheckThere(s, request.user());
+        status = apps::CheckThere(s, request.user());
         status.Update(absl::FailedPreconditionError("the ad was not shown to the user so often"));
         return status;
       }
@@ -143,15 +143,16 @@ struct AdsService final : Ads::CoroutineService {
   }
 
   Coroutine ForgetUser(Context& ctx, const UserId& request, Nothing*) override {
-    return Forgetting(db, ctx.deadline(), request.user(), [user = request.user()](SqlSession& s, bool* more) {
-      absl::Status status = DeleteSome(
-          s, user,
-          {"DELETE FROM shows WHERE user = ?1 AND ad IN (SELECT ad FROM shows WHERE user = ?1 LIMIT ?2)",
-           "DELETE FROM shows WHERE (user, ad) IN"
-           " (SELECT shows.user, ad FROM ads JOIN shows ON ad = ads.id WHERE owner = ?1 LIMIT ?2)"},
-          more);
-      return *more || !status.ok() ? status : s.Execute("DELETE FROM ads WHERE owner = ?1", {user});
-    });
+    return apps::Forgetting(
+        db, ctx.deadline(), request.user(), [user = request.user()](SqlSession& s, bool* more) {
+          absl::Status status = apps::DeleteSome(
+              s, user,
+              {"DELETE FROM shows WHERE user = ?1 AND ad IN (SELECT ad FROM shows WHERE user = ?1 LIMIT ?2)",
+               "DELETE FROM shows WHERE (user, ad) IN"
+               " (SELECT shows.user, ad FROM ads JOIN shows ON ad = ads.id WHERE owner = ?1 LIMIT ?2)"},
+              more);
+          return *more || !status.ok() ? status : s.Execute("DELETE FROM ads WHERE owner = ?1", {user});
+        });
   }
 
   struct Candidate {
@@ -200,14 +201,14 @@ struct AdsService final : Ads::CoroutineService {
 };
 
 HostedService HostedAds() {
-  auto data = std::make_shared<DataOptions>();
+  auto data = std::make_shared<Data>();
   return {.name = "ads",
           .calls = {"unique-id", "block-user"},
-          .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
+          .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
-            const absl::StatusOr<std::string> folder = DataFolder(data->folder);
+            const absl::StatusOr<std::string> folder = apps::DataFolder(kApplication, data->folder);
             if (!folder.ok()) return folder.status();
-            auto db = OpenData(env, *data, "ads", {kAdsSchema, kGoneSchema, apps::kOnceSchema});
+            auto db = apps::OpenData(env, *data, "ads", {kAdsSchema, apps::kGoneSchema, apps::kOnceSchema});
             if (!db.ok()) return db.status();
             return std::make_unique<AdsService>(**db, Join(*folder, "/", kAdsModelFile), env);
           }};

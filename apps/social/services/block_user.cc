@@ -2,9 +2,9 @@
 //
 // Block user: which users block which. A service that shows something of one user to another asks here, once for all
 // authors.
+#include "apps/kit/accounts/gone.h"
 #include "apps/kit/once.h"
 #include "apps/social/data.h"
-#include "apps/social/gone.h"
 #include "apps/social/page.h"
 #include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/host.h"
@@ -27,7 +27,8 @@ struct BlockUserService final : BlockUser::CoroutineService {
                  "INSERT INTO blocks SELECT ?1, ?2"
                  " WHERE NOT EXISTS (SELECT 1 FROM gone WHERE user IN (?1, ?2)) ON CONFLICT DO NOTHING",
                  request, reply);
-      return status.ok() && !reply->changed() ? CheckBothThere(s, request.from(), request.to()) : status;
+      return status.ok() && !reply->changed() ? apps::CheckBothThere(s, request.from(), request.to())
+                                              : status;
     });
   }
   Coroutine Remove(Context& ctx, const Edge& request, Changed* reply) override {
@@ -45,13 +46,14 @@ struct BlockUserService final : BlockUser::CoroutineService {
   Coroutine List(Context& ctx, const EdgePage& request, Ids* reply) override {
     co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
       return s.Query("SELECT other FROM blocks WHERE user = ?1 AND other > ?2 ORDER BY other LIMIT ?3",
-                     {request.user(), request.after(), uint64_t{EdgeLimitOf(request.limit())}},
+                     {request.user(), request.after(), uint64_t{apps::EdgeLimitOf(request.limit())}},
                      [&](const SqlRow& row) { reply->add_ids(row.Unsigned(0)); });
     });
   }
 
   Coroutine Hidden(Context& ctx, const LookRequest& request, Ids* reply) override {
-    if (absl::Status status = CheckCount(request.authors_size(), kMostIds, "authors"); !status.ok()) {
+    if (absl::Status status = apps::CheckCount(request.authors_size(), apps::kMostIds, "authors");
+        !status.ok()) {
       co_return status;
     }
     if (request.viewer() == 0 || request.authors().empty()) co_return absl::OkStatus();
@@ -59,32 +61,33 @@ struct BlockUserService final : BlockUser::CoroutineService {
       return s.QueryEach(
           "SELECT 1 WHERE EXISTS (SELECT 1 FROM blocks WHERE user = ?1 AND other = ?2)"
           " OR EXISTS (SELECT 1 FROM blocks WHERE user = ?2 AND other = ?1)",
-          2, EachWith(request.viewer(), request.authors()),
+          2, apps::EachWith(request.viewer(), request.authors()),
           [&](size_t run, const SqlRow&) { reply->add_ids(request.authors(static_cast<int>(run))); });
     });
   }
 
   Coroutine ForgetUser(Context& ctx, const UserId& request, Nothing*) override {
-    return Forgetting(db, ctx.deadline(), request.user(), [user = request.user()](SqlSession& s, bool* more) {
-      return DeleteSome(s, user,
-                        {"DELETE FROM blocks WHERE user = ?1 AND other IN"
-                         " (SELECT other FROM blocks WHERE user = ?1 LIMIT ?2)",
-                         "DELETE FROM blocks WHERE other = ?1 AND user IN"
-                         " (SELECT user FROM blocks WHERE other = ?1 LIMIT ?2)"},
-                        more);
-    });
+    return apps::Forgetting(
+        db, ctx.deadline(), request.user(), [user = request.user()](SqlSession& s, bool* more) {
+          return apps::DeleteSome(s, user,
+                                  {"DELETE FROM blocks WHERE user = ?1 AND other IN"
+                                   " (SELECT other FROM blocks WHERE user = ?1 LIMIT ?2)",
+                                   "DELETE FROM blocks WHERE other = ?1 AND user IN"
+                                   " (SELECT user FROM blocks WHERE other = ?1 LIMIT ?2)"},
+                                  more);
+        });
   }
 
   SqlDatabase& db;
 };
 
 HostedService HostedBlockUser() {
-  auto data = std::make_shared<DataOptions>();
+  auto data = std::make_shared<Data>();
   return {.name = "block-user",
-          .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
+          .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
-            auto db = OpenData(env, *data, "block-user",
-                               {kBlockSchema, kGoneSchema, kBlockedIndex, apps::kOnceSchema});
+            auto db = apps::OpenData(env, *data, "block-user",
+                                     {kBlockSchema, apps::kGoneSchema, kBlockedIndex, apps::kOnceSchema});
             if (!db.ok()) return db.status();
             return std::make_unique<BlockUserService>(**db);
           }};

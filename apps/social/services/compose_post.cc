@@ -19,12 +19,12 @@
 #include <chrono>
 #include <random>
 
+#include "apps/kit/accounts/gone.h"
+#include "apps/kit/forward.h"
+#include "apps/kit/jobs/finisher.h"
 #include "apps/kit/once.h"
-#include "apps/social/finisher.h"
-#include "apps/social/forward.h"
-#include "apps/social/gone.h"
+#include "apps/kit/run_here.h"
 #include "apps/social/posts.h"
-#include "apps/social/run_here.h"
 #include "content.curtail.h"
 #include "curtail/base/log.h"
 #include "curtail/base/strings.h"
@@ -107,7 +107,7 @@ struct ComposePostService final : ComposePost::CoroutineService {
     absl::Status status = processed.status();
     for (const absl::Status& other : {made_media.status(), ids.status(), people.status()})
       status.Update(other);
-    if (status.ok() && people->people_size() != 1) status = GoneError();
+    if (status.ok() && people->people_size() != 1) status = apps::GoneError();
     if (processed.ok()) {
       reply->mutable_text()->swap(*processed->mutable_text());
       reply->mutable_urls()->Swap(processed->mutable_urls());
@@ -248,7 +248,7 @@ struct ComposePostService final : ComposePost::CoroutineService {
         Ask(url_shorten, UrlShorten::kDelete, UrlsOf(post)), Ask(media, Media::kDelete, MediaOf(post)),
         Ask(media_frontend, MediaFrontend::kDelete, MediaOf(post)), Ask(favorite, Favorite::kForget, id),
         Ask(repost_reply, RepostReply::kForget, id));
-    if (absl::Status status = FirstErrorOf(told); !status.ok()) co_return status;
+    if (absl::Status status = apps::FirstErrorOf(told); !status.ok()) co_return status;
     auto [settled] = co_await WhenAll(ctx, Ask(storage, PostStorage::kSettle, id));
     co_return settled.status();
   }
@@ -272,7 +272,7 @@ struct ComposePostService final : ComposePost::CoroutineService {
       for (const Post& post : left.posts()) {
         if (stopping()) return status;
         Context one(kFinishTime);
-        status.Update(RunHere(Finish(one, post, nullptr)));
+        status.Update(apps::RunHere(Finish(one, post, nullptr)));
         page.set_after(post.id());
       }
     } while (!left.posts().empty());
@@ -378,7 +378,7 @@ struct ComposePostService final : ComposePost::CoroutineService {
   const Search::Stub search;
   const UserTimeline::Stub user_timeline;
   const WriteHomeTimeline::Stub write_home;
-  Finisher finisher;
+  apps::Finisher finisher;
 };
 
 HostedService HostedComposePost() {

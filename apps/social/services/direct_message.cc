@@ -12,9 +12,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "apps/kit/accounts/gone.h"
 #include "apps/kit/once.h"
 #include "apps/social/data.h"
-#include "apps/social/gone.h"
 #include "apps/social/page.h"
 #include "content.curtail.h"
 #include "curtail/rpc/host.h"
@@ -56,7 +56,7 @@ struct DirectMessageService final : DirectMessaging::CoroutineService {
     if (!all.ok()) co_return all.status();
     auto& [ids, people, hidden] = *all;
     if (!hidden.ids().empty()) co_return absl::PermissionDeniedError("one of the two blocks the other");
-    if (people.people_size() != 1) co_return GoneError();
+    if (people.people_size() != 1) co_return apps::GoneError();
     reply->set_id(ids.ids(0));
     *reply->mutable_from() = people.people(0);
     reply->set_text(request.text());
@@ -70,7 +70,7 @@ struct DirectMessageService final : DirectMessaging::CoroutineService {
           " WHERE NOT EXISTS (SELECT 1 FROM gone WHERE user IN (?2, ?3))",
           {reply->id(), low, high, request.from(), request.text(), reply->created_ms()});
       if (!status.ok()) return status;
-      if (s.changes() == 0) return CheckBothThere(s, request.from(), request.to());
+      if (s.changes() == 0) return apps::CheckBothThere(s, request.from(), request.to());
       return NoteLast(s, low, high);
     });
   }
@@ -78,12 +78,12 @@ struct DirectMessageService final : DirectMessaging::CoroutineService {
   Coroutine List(Context& ctx, const MessagePage& request, Conversations* reply) override {
     Conversations found;
     Ids people;
-    const uint32_t limit = LimitOf(request.limit());
+    const uint32_t limit = apps::LimitOf(request.limit());
     absl::Status read = co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
       return s.Query(
           "SELECT id, author, text, created_ms, other FROM conversations JOIN messages ON id = last"
           " WHERE user = ?1 AND last < ?2 ORDER BY last DESC LIMIT ?3",
-          {request.user(), BeforeOf(request.before()), uint64_t{limit}}, [&](const SqlRow& row) {
+          {request.user(), apps::BeforeOf(request.before()), uint64_t{limit}}, [&](const SqlRow& row) {
             Conversation* const one = found.add_conversations();
             Put(row, one->mutable_last());
             one->mutable_with()->set_id(row.Unsigned(4));
@@ -116,7 +116,7 @@ struct DirectMessageService final : DirectMessaging::CoroutineService {
   Coroutine Read(Context& ctx, const MessagePage& request, DirectMessages* reply) override {
     const uint64_t low = std::min(request.user(), request.other()),
                    high = std::max(request.user(), request.other());
-    const uint32_t limit = LimitOf(request.limit());
+    const uint32_t limit = apps::LimitOf(request.limit());
     Ids people;
     people.add_ids(low), people.add_ids(high);
     auto both =
@@ -130,7 +130,7 @@ struct DirectMessageService final : DirectMessaging::CoroutineService {
       return s.Query(
           "SELECT id, author, text, created_ms FROM messages"
           " WHERE low = ?1 AND high = ?2 AND id < ?3 ORDER BY id DESC LIMIT ?4",
-          {low, high, BeforeOf(request.before()), uint64_t{limit}}, [&](const SqlRow& row) {
+          {low, high, apps::BeforeOf(request.before()), uint64_t{limit}}, [&](const SqlRow& row) {
             DirectMessage* const message = reply->add_messages();
             Put(row, message);
             Name(names, message->mutable_from());
@@ -158,18 +158,19 @@ struct DirectMessageService final : DirectMessaging::CoroutineService {
   }
 
   Coroutine ForgetUser(Context& ctx, const UserId& request, Nothing*) override {
-    return Forgetting(db, ctx.deadline(), request.user(), [user = request.user()](SqlSession& s, bool* more) {
-      std::vector<uint64_t> others;
-      absl::Status status =
-          s.Query("SELECT other FROM conversations WHERE user = ?1 LIMIT ?2", {user, kConversationsAtOnce},
-                  [&](const SqlRow& row) { others.push_back(row.Unsigned(0)); });
-      *more = !others.empty();
-      int64_t left = kMostForgotten;
-      for (const uint64_t other : others) {
-        if (status.ok() && left > 0) status = ForgetConversation(s, user, other, &left);
-      }
-      return status;
-    });
+    return apps::Forgetting(
+        db, ctx.deadline(), request.user(), [user = request.user()](SqlSession& s, bool* more) {
+          std::vector<uint64_t> others;
+          absl::Status status = s.Query("SELECT other FROM conversations WHERE user = ?1 LIMIT ?2",
+                                        {user, kConversationsAtOnce},
+                                        [&](const SqlRow& row) { others.push_back(row.Unsigned(0)); });
+          *more = !others.empty();
+          int64_t left = apps::kMostForgotten;
+          for (const uint64_t other : others) {
+            if (status.ok() && left > 0) status = ForgetConversation(s, user, other, &left);
+          }
+          return status;
+        });
   }
 
   // Deletes up to `left` messages, and lessens it by those. At 0 the conversation is there still.
@@ -240,13 +241,13 @@ struct DirectMessageService final : DirectMessaging::CoroutineService {
 };
 
 HostedService HostedDirectMessage() {
-  auto data = std::make_shared<DataOptions>();
+  auto data = std::make_shared<Data>();
   return {.name = "direct-message",
           .calls = {"unique-id", "user", "block-user"},
-          .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
+          .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
-            auto db =
-                OpenData(env, *data, "direct-message", {kMessageSchema, kGoneSchema, apps::kOnceSchema});
+            auto db = apps::OpenData(env, *data, "direct-message",
+                                     {kMessageSchema, apps::kGoneSchema, apps::kOnceSchema});
             if (!db.ok()) return db.status();
             return std::make_unique<DirectMessageService>(**db, env);
           }};

@@ -6,9 +6,9 @@
 // no order of the two leaves a like of nothing.
 #include <map>
 
+#include "apps/kit/accounts/gone.h"
 #include "apps/kit/once.h"
 #include "apps/social/data.h"
-#include "apps/social/gone.h"
 #include "apps/social/page.h"
 #include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/host.h"
@@ -56,7 +56,7 @@ struct FavoriteService final : Favorite::CoroutineService {
       status = s.Query("SELECT 1 FROM forgotten WHERE post = ?1", {request.post()},
                        [&](const SqlRow&) { forgotten = true; });
       if (forgotten) return absl::NotFoundError("there is no such post");
-      return status.ok() ? CheckThere(s, request.user()) : status;
+      return status.ok() ? apps::CheckThere(s, request.user()) : status;
     });
   }
 
@@ -76,11 +76,12 @@ struct FavoriteService final : Favorite::CoroutineService {
   }
 
   Coroutine Count(Context& ctx, const Ids& request, Counts* reply) override {
-    if (absl::Status status = CheckCount(request.ids_size(), kMostIds, "ids"); !status.ok()) co_return status;
+    if (absl::Status status = apps::CheckCount(request.ids_size(), apps::kMostIds, "ids"); !status.ok())
+      co_return status;
     reply->mutable_counts()->Resize(request.ids_size(), 0);
     co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
       return s.QueryEach(
-          "SELECT size FROM sizes WHERE post = ?1", 1, Each(request.ids()),
+          "SELECT size FROM sizes WHERE post = ?1", 1, apps::Each(request.ids()),
           [&](size_t run, const SqlRow& row) { reply->set_counts(static_cast<int>(run), row.Unsigned(0)); });
     });
   }
@@ -91,11 +92,12 @@ struct FavoriteService final : Favorite::CoroutineService {
   }
   Coroutine Of(Context& ctx, const ReactionPage& request, Ids* reply) override {
     return List(ctx, "SELECT post FROM likes WHERE user = ?1 AND post < ?2 ORDER BY post DESC LIMIT ?3",
-                request, BeforeOf(request.from()), reply);
+                request, apps::BeforeOf(request.from()), reply);
   }
 
   Coroutine Forget(Context& ctx, const Ids& request, Nothing*) override {
-    if (absl::Status status = CheckCount(request.ids_size(), kMostIds, "ids"); !status.ok()) co_return status;
+    if (absl::Status status = apps::CheckCount(request.ids_size(), apps::kMostIds, "ids"); !status.ok())
+      co_return status;
     co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
       absl::Status status;
       for (const uint64_t post : request.ids()) {
@@ -120,22 +122,24 @@ struct FavoriteService final : Favorite::CoroutineService {
   }
 
   Coroutine ForgetUser(Context& ctx, const UserId& request, Nothing*) override {
-    return Forgetting(db, ctx.deadline(), request.user(), [user = request.user()](SqlSession& s, bool* more) {
-      std::vector<SqlValue> posts;
-      std::map<uint64_t, int64_t> liked;
-      absl::Status status = s.Query(
-          "DELETE FROM likes WHERE user = ?1 AND post IN"
-          " (SELECT post FROM likes WHERE user = ?1 LIMIT ?2) RETURNING post, author",
-          {user, kMostForgotten}, [&](const SqlRow& row) {
-            posts.push_back(row.Unsigned(0));
-            ++liked[row.Unsigned(1)];
-          });
-      *more = posts.size() == kMostForgotten;
-      for (const auto& [author, likes] : liked) status.Update(Uncount(s, author, likes));
-      if (!status.ok()) return status;
-      return s.QueryEach("UPDATE sizes SET size = size - 1 WHERE post = ?1", 1, posts,
-                         [](size_t, const SqlRow&) {});
-    });
+    return apps::Forgetting(db, ctx.deadline(), request.user(),
+                            [user = request.user()](SqlSession& s, bool* more) {
+                              std::vector<SqlValue> posts;
+                              std::map<uint64_t, int64_t> liked;
+                              absl::Status status = s.Query(
+                                  "DELETE FROM likes WHERE user = ?1 AND post IN"
+                                  " (SELECT post FROM likes WHERE user = ?1 LIMIT ?2) RETURNING post, author",
+                                  {user, apps::kMostForgotten}, [&](const SqlRow& row) {
+                                    posts.push_back(row.Unsigned(0));
+                                    ++liked[row.Unsigned(1)];
+                                  });
+                              *more = posts.size() == apps::kMostForgotten;
+                              for (const auto& [author, likes] : liked)
+                                status.Update(Uncount(s, author, likes));
+                              if (!status.ok()) return status;
+                              return s.QueryEach("UPDATE sizes SET size = size - 1 WHERE post = ?1", 1, posts,
+                                                 [](size_t, const SqlRow&) {});
+                            });
   }
 
   // Takes likes off what the author has received.
@@ -147,7 +151,7 @@ struct FavoriteService final : Favorite::CoroutineService {
 
   Coroutine List(Context& ctx, std::string_view sql, const ReactionPage& page, uint64_t from, Ids* reply) {
     co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
-      return s.Query(sql, {page.of(), from, uint64_t{LimitOf(page.limit())}},
+      return s.Query(sql, {page.of(), from, uint64_t{apps::LimitOf(page.limit())}},
                      [&](const SqlRow& row) { reply->add_ids(row.Unsigned(0)); });
     });
   }
@@ -156,12 +160,13 @@ struct FavoriteService final : Favorite::CoroutineService {
 };
 
 HostedService HostedFavorite() {
-  auto data = std::make_shared<DataOptions>();
+  auto data = std::make_shared<Data>();
   return {.name = "favorite",
-          .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
+          .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
-            auto db = OpenData(env, *data, "favorite",
-                               {kFavoriteSchema, kGoneSchema, apps::kOnceSchema, kLikeCountersSchema});
+            auto db =
+                apps::OpenData(env, *data, "favorite",
+                               {kFavoriteSchema, apps::kGoneSchema, apps::kOnceSchema, kLikeCountersSchema});
             if (!db.ok()) return db.status();
             return std::make_unique<FavoriteService>(**db);
           }};

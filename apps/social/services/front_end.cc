@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Front end: what clients call. Finds out who calls and whom names mean, and hands on.
+#include "apps/kit/accounts/gone.h"
 #include "apps/kit/for_clients.h"
+#include "apps/kit/forward.h"
 #include "apps/social/accounts.h"
 #include "apps/social/data.h"
-#include "apps/social/forward.h"
-#include "apps/social/gone.h"
 #include "apps/social/page.h"
 #include "apps/social/page_files.h"
 #include "apps/social/sessions.h"
@@ -66,10 +66,10 @@ struct FrontEndService final : Social::CoroutineService {
     content.clear_password();  // a digest of it would be quicker to try than its hash
     absl::Status named = apps::NameRequest(ctx, User::kRegister.path, content);
     if (!named.ok()) co_return named;
-    co_return co_await Forward(ctx, user, User::kRegister, request, reply);
+    co_return co_await apps::Forward(ctx, user, User::kRegister, request, reply);
   }
   Coroutine Login(Context& ctx, const Credentials& request, Session* reply) override {
-    return Forward(ctx, user, User::kLogin, request, reply);
+    return apps::Forward(ctx, user, User::kLogin, request, reply);
   }
   Coroutine Logout(Context& ctx, const TokenRequest& request, Changed* reply) override {
     return sessions.End(ctx, request.token(), reply);
@@ -82,7 +82,7 @@ struct FrontEndService final : Social::CoroutineService {
     return accounts.Delete(ctx, request);
   }
   Coroutine ExpandUrl(Context& ctx, const Code& request, Url* reply) override {
-    return Forward(ctx, url_shorten, UrlShorten::kExpand, request, reply);
+    return apps::Forward(ctx, url_shorten, UrlShorten::kExpand, request, reply);
   }
   Coroutine Follow(Context& ctx, const Relation& request, Changed* reply) override {
     return ChangeEdge(ctx, graph, SocialGraph::kFollow, request, reply);
@@ -163,7 +163,7 @@ struct FrontEndService final : Social::CoroutineService {
     // No file has a validator that If-Range could name.
     if (!ctx.metadata().Find("if-range"))
       query.set_range(std::string(ctx.metadata().Find("range").value_or("")));
-    co_return co_await ForwardParts(ctx, media.Get(ctx, kAsync), query, stream);
+    co_return co_await apps::ForwardParts(ctx, media.Get(ctx, kAsync), query, stream);
   }
 
   Coroutine GetPost(Context& ctx, const PostRequest& request, Post* reply) override {
@@ -181,7 +181,7 @@ struct FrontEndService final : Social::CoroutineService {
     like.set_user(*caller);
     like.set_post(post.id());
     like.set_author(post.author().id());
-    co_return co_await ForwardNamed(ctx, favorite, Favorite::kAdd, like, reply);
+    co_return co_await apps::ForwardNamed(ctx, favorite, Favorite::kAdd, like, reply);
   }
 
   Coroutine RemoveFavorite(Context& ctx, const PostRequest& request, Changed* reply) override {
@@ -219,13 +219,14 @@ struct FrontEndService final : Social::CoroutineService {
   }
 
   Coroutine SearchPosts(Context& ctx, const SearchRequest& request, Posts* reply) override {
-    return ForwardFor(ctx, ViewerOf(ctx, request), search, Search::kQuery, reply, [&](auto& query, auto by) {
-      query.set_viewer(by);
-      query.set_text(request.text());
-      query.set_newest(request.newest());
-      query.set_from(request.from());
-      query.set_limit(request.limit());
-    });
+    return apps::ForwardFor(ctx, ViewerOf(ctx, request), search, Search::kQuery, reply,
+                            [&](auto& query, auto by) {
+                              query.set_viewer(by);
+                              query.set_text(request.text());
+                              query.set_newest(request.newest());
+                              query.set_from(request.from());
+                              query.set_limit(request.limit());
+                            });
   }
 
   Coroutine SearchUsers(Context& ctx, const NamePage& request, FoundPeople* reply) override {
@@ -286,7 +287,7 @@ struct FrontEndService final : Social::CoroutineService {
         co_await WhenAllOk(ctx, Ask(user, User::kById, id), Ask(statistics, UserStatistics::kOf, query));
     if (!both.ok()) co_return both.status();
     auto& [people, counts] = *both;
-    if (people.people().empty()) co_return GoneError();
+    if (people.people().empty()) co_return apps::GoneError();
     reply->mutable_user()->Swap(people.mutable_people(0));
     reply->mutable_statistics()->Swap(&counts);
     co_return absl::OkStatus();
@@ -353,13 +354,13 @@ struct FrontEndService final : Social::CoroutineService {
   template <class Stub, class Inner, class Request, class Reply, class Fill>
   Coroutine ForCaller(Context& ctx, const Stub& stub, const Method<Inner, Reply>& method,
                       const Request& request, Reply* reply, Fill fill) {
-    return ForwardFor(ctx, CallerOf(ctx, request), stub, method, reply, fill);
+    return apps::ForwardFor(ctx, CallerOf(ctx, request), stub, method, reply, fill);
   }
   // A deleted user uploads no more. The services of the media do not know of it.
   template <class Inner, class Fill>
   Coroutine Upload(Context& ctx, const Method<Inner, MediaItem>& method, const auto& request,
                    MediaItem* reply, Fill fill) {
-    return ForwardFor(ctx, accounts.Present(ctx, CallerOf(ctx, request)), media, method, reply, fill);
+    return apps::ForwardFor(ctx, accounts.Present(ctx, CallerOf(ctx, request)), media, method, reply, fill);
   }
   template <class Stub, class Inner, class Fill>
   Coroutine Delete(Context& ctx, const Stub& stub, const Method<Inner, Nothing>& method, const auto& request,
@@ -376,7 +377,7 @@ struct FrontEndService final : Social::CoroutineService {
     if (!who.ok()) co_return who.status();
     Inner inner;
     fill(inner, *who);
-    co_return co_await ForwardNamed(ctx, stub, method, inner, reply);
+    co_return co_await apps::ForwardNamed(ctx, stub, method, inner, reply);
   }
   static const std::string& NameIn(const auto& request) { return request.name(); }
   static const std::string& NameIn(const MessageRequest& request) { return request.to(); }
@@ -400,7 +401,7 @@ struct FrontEndService final : Social::CoroutineService {
     EdgePage page;
     page.set_user(*whose);
     page.set_after(request.before());
-    page.set_limit(LimitOf(request.limit()));
+    page.set_limit(apps::LimitOf(request.limit()));
     auto [ids] = co_await WhenAll(ctx, Ask(stub, method, page));
     if (!ids.ok()) co_return ids.status();
     if (ids->ids_size() == static_cast<int>(page.limit())) reply->set_next(*ids->ids().rbegin());
@@ -429,7 +430,7 @@ struct FrontEndService final : Social::CoroutineService {
     ReactionPage page;
     page.set_of(of);
     page.set_from(request.before());
-    page.set_limit(LimitOf(request.limit()));
+    page.set_limit(apps::LimitOf(request.limit()));
     return page;
   }
   // Where the page after one of these ids begins.
@@ -459,7 +460,7 @@ struct FrontEndService final : Social::CoroutineService {
 
 HostedService HostedFrontEnd() {
   struct Options {
-    DataOptions data;
+    Data data;
     std::string wrk2 = "off";
   };
   auto options = std::make_shared<Options>();
@@ -470,7 +471,7 @@ HostedService HostedFrontEnd() {
                 "ads", "home-timeline", "user-timeline", "url-shorten", "post-storage"},
       .flags =
           [options](Flags& flags) {
-            AddDataFlags(flags, &options->data);
+            apps::AddDataFlags(flags, &options->data);
             flags.Add(
                 "--wrk2-without-authentication", &options->wrk2,
                 "front-end, off or on: the endpoints of DeathStarBench's wrk2 scripts, which trust anybody");

@@ -25,13 +25,13 @@ struct HomeTimelineService final : HomeTimeline::CoroutineService {
         graph(env.Stub<SocialGraph>("social-graph")) {}
 
   Coroutine Add(Context& ctx, const HomeEntries& request, Nothing*) override {
-    if (absl::Status status = CheckCount(request.users_size(), kMostIds, "users"); !status.ok())
+    if (absl::Status status = apps::CheckCount(request.users_size(), apps::kMostIds, "users"); !status.ok())
       co_return status;
     co_return co_await timelines->Add(ctx, EntriesOf(request));
   }
 
   Coroutine Remove(Context& ctx, const HomeEntries& request, Nothing*) override {
-    if (absl::Status status = CheckCount(request.users_size(), kMostIds, "users"); !status.ok())
+    if (absl::Status status = apps::CheckCount(request.users_size(), apps::kMostIds, "users"); !status.ok())
       co_return status;
     co_return co_await timelines->Remove(ctx, EntriesOf(request));
   }

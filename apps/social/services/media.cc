@@ -9,6 +9,7 @@
 #include <array>
 #include <chrono>
 
+#include "apps/kit/accounts/id_source.h"
 #include "apps/kit/once.h"
 #include "apps/social/data.h"
 #include "apps/social/page.h"
@@ -27,7 +28,7 @@ constexpr uint64_t kMostUploadBytes = uint64_t{128} << 20;
 constexpr int kMostExpired = 16;
 
 struct MediaOptions {
-  DataOptions data;
+  Data data;
   double upload_h = 24;
 };
 
@@ -47,7 +48,7 @@ struct MediaService final : Media::CoroutineService {
       }
       if (item.bytes() > kMostMediaBytes) return absl::InvalidArgumentError("media over 4 GiB");
     }
-    return CheckCount(items.media_size(), kMostMedia, "media");
+    return apps::CheckCount(items.media_size(), kMostMedia, "media");
   }
 
   Coroutine Create(Context& ctx, const MediaItems& request, MediaItems* reply) override {
@@ -105,7 +106,7 @@ struct MediaService final : Media::CoroutineService {
 
   // Sets `linked` of the uploads that the draft has. INVALID_ARGUMENT: it has not `all` of them.
   Coroutine Move(Context& ctx, const MediaItems& request, int linked, bool all) {
-    if (absl::Status status = CheckCount(request.media_size(), kMostMedia, "media"); !status.ok())
+    if (absl::Status status = apps::CheckCount(request.media_size(), kMostMedia, "media"); !status.ok())
       co_return status;
     if (request.media().empty()) co_return absl::OkStatus();
     co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
@@ -128,7 +129,7 @@ struct MediaService final : Media::CoroutineService {
     if (!ids.ok()) co_return ids.status();
     MediaItem item = request.item();
     item.set_id(ids->ids(0));
-    const uint64_t oldest = IdBefore(item.id(), patience);
+    const uint64_t oldest = apps::IdBefore(item.id(), patience);
     apps::Once once(ctx, request.owner());
     co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
       reply->Clear();
@@ -184,7 +185,7 @@ struct MediaService final : Media::CoroutineService {
         s.Query("SELECT id FROM media WHERE linked <> 1 AND id < ?1 ORDER BY id LIMIT ?2",
                 {oldest, kMostExpired}, [&](const SqlRow& row) { reply->add_expired(row.Unsigned(0)); });
     if (!status.ok() || reply->expired().empty()) return status;
-    return s.QueryEach("UPDATE media SET linked = 2 WHERE id = ?1", 1, Each(reply->expired()),
+    return s.QueryEach("UPDATE media SET linked = 2 WHERE id = ?1", 1, apps::Each(reply->expired()),
                        [](size_t, const SqlRow&) {});
   }
 
@@ -205,9 +206,10 @@ struct MediaService final : Media::CoroutineService {
   }
 
   Coroutine Read(Context& ctx, const Ids& request, MediaItems* reply) override {
-    if (absl::Status status = CheckCount(request.ids_size(), kMostIds, "ids"); !status.ok()) co_return status;
+    if (absl::Status status = apps::CheckCount(request.ids_size(), apps::kMostIds, "ids"); !status.ok())
+      co_return status;
     co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
-      return s.QueryEach("SELECT id, type, bytes FROM media WHERE id = ?1", 1, Each(request.ids()),
+      return s.QueryEach("SELECT id, type, bytes FROM media WHERE id = ?1", 1, apps::Each(request.ids()),
                          [&](size_t, const SqlRow& row) {
                            MediaItem* const item = reply->add_media();
                            item->set_id(row.Unsigned(0));
@@ -218,10 +220,11 @@ struct MediaService final : Media::CoroutineService {
   }
 
   Coroutine Delete(Context& ctx, const Ids& request, Nothing*) override {
-    if (absl::Status status = CheckCount(request.ids_size(), kMostIds, "ids"); !status.ok()) co_return status;
+    if (absl::Status status = apps::CheckCount(request.ids_size(), apps::kMostIds, "ids"); !status.ok())
+      co_return status;
     if (request.ids().empty()) co_return absl::OkStatus();
     co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
-      return s.QueryEach("DELETE FROM media WHERE id = ?1", 1, Each(request.ids()),
+      return s.QueryEach("DELETE FROM media WHERE id = ?1", 1, apps::Each(request.ids()),
                          [](size_t, const SqlRow&) {});
     });
   }
@@ -243,12 +246,12 @@ HostedService HostedMedia() {
           .calls = {"unique-id"},
           .flags =
               [options](Flags& flags) {
-                AddDataFlags(flags, &options->data);
+                apps::AddDataFlags(flags, &options->data);
                 flags.Add("--upload", &options->upload_h, "media: hours that an upload waits for a post",
                           {0, 8760});
               },
           .make = [options](Env& env) -> MadeService {
-            auto db = OpenData(
+            auto db = apps::OpenData(
                 env, options->data, "media",
                 {"CREATE TABLE media(id INTEGER PRIMARY KEY, type TEXT NOT NULL,"
                  " bytes INTEGER NOT NULL) STRICT",

@@ -13,18 +13,18 @@
 #include <cstdio>
 #include <utility>
 
+#include "apps/kit/blobs/download_places.h"
+#include "apps/kit/blobs/media_files.h"
+#include "apps/kit/data/folder.h"
 #include "apps/kit/once.h"
 #include "apps/social/data.h"
-#include "apps/social/download_places.h"
-#include "apps/social/folder.h"
-#include "apps/social/media_files.h"
 #include "apps/social/page.h"
-#include "apps/social/places.h"
 #include "content.curtail.h"
 #include "curtail/base/clock.h"
 #include "curtail/base/log.h"
 #include "curtail/base/strings.h"
 #include "curtail/exec/aside.h"
+#include "curtail/exec/semaphore.h"
 #include "curtail/rpc/host.h"
 #include "curtail/rpc/when_all.h"
 #include "users.curtail.h"
@@ -39,7 +39,7 @@ constexpr Nanos kForgetTime = std::chrono::seconds(2), kBetweenLines = std::chro
 constexpr Nanos kMostReadTime = std::chrono::minutes(5);
 
 struct MediaFrontendOptions {
-  DataOptions data;
+  Data data;
   uint32_t downloads = 128;
   uint32_t download_kib_s = 64;
 };
@@ -52,7 +52,7 @@ struct MediaFrontendService final : MediaFrontend::CoroutineService {
         media(env.Stub<Media>("media")),
         block_user(env.Stub<BlockUser>("block-user")) {}
 
-  static absl::Status CheckUpload(const FileOfUser& request, const MediaKind& kind) {
+  static absl::Status CheckUpload(const FileOfUser& request, const apps::MediaKind& kind) {
     const std::string& bytes = request.file().data();
     const std::string& said = request.file().content_type();
     if (kind.type.empty()) return absl::InvalidArgumentError("no png, jpeg, gif, webp, mp4 or webm");
@@ -69,10 +69,10 @@ struct MediaFrontendService final : MediaFrontend::CoroutineService {
 
   Coroutine Put(Context& ctx, const FileOfUser& request, MediaItem* reply) override {
     const std::string& bytes = request.file().data();
-    const MediaKind kind = MediaKindOf(bytes);
+    const apps::MediaKind kind = apps::MediaKindOf(bytes);
     if (absl::Status status = CheckUpload(request, kind); !status.ok()) co_return status;
-    const Places::Hold place(written);
-    if (!place) co_return TooMany("uploads");
+    const absl::StatusOr<Semaphore::Permit> permit = co_await written.Acquire(ctx);
+    if (!permit.ok()) co_return TooMany("uploads");
     OwnedMedia owned;
     owned.set_owner(request.owner());
     owned.mutable_item()->set_type(std::string(kind.type));
@@ -110,8 +110,8 @@ struct MediaFrontendService final : MediaFrontend::CoroutineService {
   Coroutine Append(Context& ctx, const PartOfUser& request, MediaItem* reply) override {
     const std::string& bytes = request.part().data();
     if (bytes.size() > kMostPartBytes) co_return absl::InvalidArgumentError("over 4 MiB at once");
-    const Places::Hold place(written);
-    if (!place) co_return TooMany("uploads");
+    const absl::StatusOr<Semaphore::Permit> permit = co_await written.Acquire(ctx);
+    if (!permit.ok()) co_return TooMany("uploads");
     MediaId id;
     id.set_id(request.id());
     auto [found] = co_await WhenAll(ctx, Ask(media, Media::kFind, id));
@@ -136,11 +136,11 @@ struct MediaFrontendService final : MediaFrontend::CoroutineService {
     if (!co_await stream.Read(&query)) co_return NotThere();
     MediaItem item;
     if (absl::Status seen = co_await See(ctx, query, &item); !seen.ok()) co_return seen;
-    const absl::StatusOr<ByteRange> range = RangeOf(query.range(), item.bytes());
+    const absl::StatusOr<apps::ByteRange> range = apps::RangeOf(query.range(), item.bytes());
     AddRangeHeaders(ctx, range, item.bytes());
     stream.SendInitialMetadata();
     if (!range.ok()) co_return range.status();
-    DownloadPlaces::Hold place(item.type().starts_with("video/") ? videos : images, ctx);
+    apps::DownloadPlaces::Hold place(item.type().starts_with("video/") ? videos : images, ctx);
     if (!place) co_return TooMany("downloads");
     ctx.ShortenDeadline(Deadline::In(kMostReadTime));
     const absl::Status sent = co_await Send(item, *range, place, stream);
@@ -149,9 +149,10 @@ struct MediaFrontendService final : MediaFrontend::CoroutineService {
   }
 
   // A part each time that the other end asks for one.
-  Coroutine Send(const MediaItem& item, ByteRange range, DownloadPlaces::Hold& place,
+  Coroutine Send(const MediaItem& item, apps::ByteRange range, apps::DownloadPlaces::Hold& place,
                  AsyncServerStream<FileQuery, google::api::HttpBody>& stream) {
-    const MediaFiles::Reader file = co_await Offloading([&] { return files.Open(item.id(), range.from); });
+    const apps::MediaFiles::Reader file =
+        co_await Offloading([&] { return files.Open(item.id(), range.from); });
     if (file == nullptr) co_return NotThere();
     FileQuery query;
     bool asks = true;
@@ -172,7 +173,7 @@ struct MediaFrontendService final : MediaFrontend::CoroutineService {
     co_return absl::OkStatus();
   }
 
-  static void AddRangeHeaders(Context& ctx, const absl::StatusOr<ByteRange>& range, uint64_t size) {
+  static void AddRangeHeaders(Context& ctx, const absl::StatusOr<apps::ByteRange>& range, uint64_t size) {
     ctx.AddInitialMetadata("accept-ranges", "bytes");
     if (!range.ok()) return ctx.AddInitialMetadata("content-range", Join("bytes */", size));
     if (!range->part) return;
@@ -198,7 +199,8 @@ struct MediaFrontendService final : MediaFrontend::CoroutineService {
   }
 
   Coroutine Delete(Context&, const Ids& request, Nothing*) override {
-    if (absl::Status status = CheckCount(request.ids_size(), kMostIds, "ids"); !status.ok()) co_return status;
+    if (absl::Status status = apps::CheckCount(request.ids_size(), apps::kMostIds, "ids"); !status.ok())
+      co_return status;
     co_return co_await Offloading([&] { return Remove(request); });
   }
 
@@ -235,9 +237,9 @@ struct MediaFrontendService final : MediaFrontend::CoroutineService {
     return {{"Put", {items}}, {"Append", {items}}, {"Get", {items, blocks}}, {"Delete", {}}};
   }
 
-  const MediaFiles files;
-  Places written{kMostWritten};
-  DownloadPlaces images, videos;
+  const apps::MediaFiles files;
+  Semaphore written{kMostWritten, /*most_waiting=*/0};
+  apps::DownloadPlaces images, videos;
   // Atomic; relaxed, the time of the last line to the operator, 0 before the first.
   std::atomic<int64_t> told{0};
   const Media::Stub media;
@@ -250,7 +252,7 @@ HostedService HostedMediaFrontend() {
           .calls = {"media", "block-user"},
           .flags =
               [options](Flags& flags) {
-                AddDataFlags(flags, &options->data);
+                apps::AddDataFlags(flags, &options->data);
                 flags.Add("--downloads", &options->downloads,
                           "media-frontend: images that are read at once, and as many videos", {1, 4096});
                 flags.Add("--download-rate", &options->download_kib_s,
@@ -258,9 +260,9 @@ HostedService HostedMediaFrontend() {
                           {1, 100'000});
               },
           .make = [options](Env& env) -> MadeService {
-            const absl::StatusOr<std::string> folder = DataFolder(options->data.folder);
+            const absl::StatusOr<std::string> folder = apps::DataFolder(kApplication, options->data.folder);
             if (!folder.ok()) return folder.status();
-            const absl::StatusOr<std::string> images = DataFolder(*folder + "/media");
+            const absl::StatusOr<std::string> images = apps::DataFolder(kApplication, *folder + "/media");
             if (!images.ok()) return images.status();
             return std::make_unique<MediaFrontendService>(*options, *images, env);
           }};

@@ -11,9 +11,9 @@
 //
 // After D1 of a post the store takes no repost of it without a text, and counts none, moved or not. A counter holds the number of an
 // author's rows: it changes in the transaction that adds or moves one.
+#include "apps/kit/accounts/gone.h"
 #include "apps/kit/once.h"
 #include "apps/social/data.h"
-#include "apps/social/gone.h"
 #include "apps/social/page.h"
 #include "apps/social/posts.h"
 #include "content.curtail.h"
@@ -81,7 +81,7 @@ struct PostStorageService final : PostStorage::CoroutineService {
           " ON CONFLICT(author) DO UPDATE SET size = counters.size + 1",
           {post.author().id()});
     }
-    status = CheckThere(s, post.author().id());
+    status = apps::CheckThere(s, post.author().id());
     return status.ok() ? absl::NotFoundError("there is no such post to refer to") : status;
   }
 
@@ -114,7 +114,8 @@ struct PostStorageService final : PostStorage::CoroutineService {
   }
 
   Coroutine Read(Context& ctx, const Ids& request, Posts* reply) override {
-    if (absl::Status status = CheckCount(request.ids_size(), kMostIds, "ids"); !status.ok()) co_return status;
+    if (absl::Status status = apps::CheckCount(request.ids_size(), apps::kMostIds, "ids"); !status.ok())
+      co_return status;
     std::vector<std::optional<std::string>> found;
     if (cache == nullptr) {
       found.resize(static_cast<size_t>(request.ids_size()));
@@ -263,13 +264,14 @@ struct PostStorageService final : PostStorage::CoroutineService {
       return s.Query(
           "SELECT rest FROM deleted WHERE post > ?1 AND (?2 = 0 OR author = ?2 OR decider = ?2)"
           " ORDER BY post LIMIT ?3",
-          {request.after(), request.author(), uint64_t{EdgeLimitOf(request.limit())}},
+          {request.after(), request.author(), uint64_t{apps::EdgeLimitOf(request.limit())}},
           [&](const SqlRow& row) { Parse(row.Text(0), reply->add_posts()); });
     });
   }
 
   Coroutine Settle(Context& ctx, const Ids& request, Nothing*) override {
-    if (absl::Status status = CheckCount(request.ids_size(), kMostIds, "ids"); !status.ok()) co_return status;
+    if (absl::Status status = apps::CheckCount(request.ids_size(), apps::kMostIds, "ids"); !status.ok())
+      co_return status;
     if (absl::Status marked = co_await Mark(ctx, request); !marked.ok()) co_return marked;
     co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {  // D3
       absl::Status status;
@@ -301,7 +303,7 @@ struct PostStorageService final : PostStorage::CoroutineService {
     absl::Status status = co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {  // D1
       moved.Clear();
       const Mover mover{s, request.user()};
-      absl::Status noted = NoteGone(s, request.user());
+      absl::Status noted = apps::NoteGone(s, request.user());
       if (noted.ok())
         noted = mover.Move(
             "DELETE FROM posts WHERE id IN (SELECT id FROM posts WHERE author = ?1 LIMIT ?2)"
@@ -347,9 +349,9 @@ struct PostStorageService final : PostStorage::CoroutineService {
 };
 
 HostedService HostedPostStorage() {
-  auto data = std::make_shared<DataOptions>();
+  auto data = std::make_shared<Data>();
   return {.name = "post-storage",
-          .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
+          .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
             std::unique_ptr<Memcached> cache;
             if (!env.Store("post-cache").empty()) {
@@ -357,10 +359,11 @@ HostedService HostedPostStorage() {
               if (!address.ok()) return address.status();
               cache = std::make_unique<Memcached>(*std::move(address));
             }
-            auto db = OpenData(env, *data, "post-storage",
+            auto db =
+                apps::OpenData(env, *data, "post-storage",
                                {"CREATE TABLE posts(id INTEGER PRIMARY KEY, author INTEGER NOT NULL,"
                                 " post BLOB NOT NULL) STRICT",
-                                "CREATE INDEX posts_of ON posts(author)", kGoneSchema,
+                                "CREATE INDEX posts_of ON posts(author)", apps::kGoneSchema,
                                 "DROP INDEX posts_of; CREATE INDEX posts_of ON posts(author, id)",
                                 kDeletedSchema, kRepeatsSchema, apps::kOnceSchema, kPostCountersSchema});
             if (!db.ok()) return db.status();

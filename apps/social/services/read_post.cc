@@ -27,12 +27,12 @@ struct ReadPostService final : ReadPost::CoroutineService {
         repost_reply(env.Stub<RepostReply>("repost-reply")) {}
 
   Coroutine Read(Context& ctx, const ViewRequest& request, View* reply) override {
-    if (absl::Status status = CheckCount(request.ids_size(), kMostViewed, "ids"); !status.ok())
+    if (absl::Status status = apps::CheckCount(request.ids_size(), kMostViewed, "ids"); !status.ok())
       co_return status;
     if (request.ids().empty()) co_return absl::OkStatus();
     Ids ids;
     *ids.mutable_ids() = request.ids();
-    const Nanos optional = OptionalTime(ctx.deadline());
+    const Nanos optional = apps::OptionalTime(ctx.deadline());
     auto [posts, likes, refs] = co_await WhenAll(
         ctx, Ask(storage, PostStorage::kRead, ids), Ask(favorite, Favorite::kCount, ids).Within(optional),
         Ask(repost_reply, RepostReply::kCount, ids).Within(optional));

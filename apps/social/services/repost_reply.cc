@@ -54,11 +54,12 @@ struct RepostReplyService final : RepostReply::CoroutineService {
   }
 
   Coroutine Count(Context& ctx, const Ids& request, ReferenceCounts* reply) override {
-    if (absl::Status status = CheckCount(request.ids_size(), kMostIds, "ids"); !status.ok()) co_return status;
+    if (absl::Status status = apps::CheckCount(request.ids_size(), apps::kMostIds, "ids"); !status.ok())
+      co_return status;
     reply->mutable_replies()->Resize(request.ids_size(), 0);
     reply->mutable_reposts()->Resize(request.ids_size(), 0);
     co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
-      return s.QueryEach("SELECT repost, size FROM sizes WHERE target = ?1", 1, Each(request.ids()),
+      return s.QueryEach("SELECT repost, size FROM sizes WHERE target = ?1", 1, apps::Each(request.ids()),
                          [&](size_t run, const SqlRow& row) {
                            auto* counts =
                                row.Integer(0) != 0 ? reply->mutable_reposts() : reply->mutable_replies();
@@ -75,7 +76,8 @@ struct RepostReplyService final : RepostReply::CoroutineService {
   }
 
   Coroutine Forget(Context& ctx, const Ids& request, Nothing*) override {
-    if (absl::Status status = CheckCount(request.ids_size(), kMostIds, "ids"); !status.ok()) co_return status;
+    if (absl::Status status = apps::CheckCount(request.ids_size(), apps::kMostIds, "ids"); !status.ok())
+      co_return status;
     co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
       absl::Status status;
       for (const uint64_t post : request.ids()) status.Update(Forget(s, post));
@@ -99,7 +101,7 @@ struct RepostReplyService final : RepostReply::CoroutineService {
       return s.Query(
           "SELECT post FROM refs WHERE target = ?1 AND repost = ?2 AND post < ?3"
           " ORDER BY post DESC LIMIT ?4",
-          {page.of(), repost, BeforeOf(page.from()), uint64_t{LimitOf(page.limit())}},
+          {page.of(), repost, apps::BeforeOf(page.from()), uint64_t{apps::LimitOf(page.limit())}},
           [&](const SqlRow& row) { reply->add_ids(row.Unsigned(0)); });
     });
   }
@@ -108,11 +110,11 @@ struct RepostReplyService final : RepostReply::CoroutineService {
 };
 
 HostedService HostedRepostReply() {
-  auto data = std::make_shared<DataOptions>();
+  auto data = std::make_shared<Data>();
   return {.name = "repost-reply",
-          .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
+          .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
-            auto db = OpenData(env, *data, "repost-reply", {kReferenceSchema});
+            auto db = apps::OpenData(env, *data, "repost-reply", {kReferenceSchema});
             if (!db.ok()) return db.status();
             return std::make_unique<RepostReplyService>(**db);
           }};

@@ -6,8 +6,8 @@
 // overtake each other, so the index may know a deleted post; then it is removed again when a search finds it.
 #include <algorithm>
 
+#include "apps/kit/jobs/job_queue.h"
 #include "apps/social/data.h"
-#include "apps/social/job_queue.h"
 #include "apps/social/page.h"
 #include "content.curtail.h"
 #include "curtail/rpc/host.h"
@@ -19,10 +19,10 @@ namespace curtail::social {
 constexpr uint64_t kMostSkipped = kMostHits - 100;
 
 struct SearchService final : Search::CoroutineService {
-  SearchService(std::unique_ptr<JobStore> jobs, Env& env)
+  SearchService(std::unique_ptr<apps::JobStore> jobs, Env& env)
       : parts(env.Channels("search-index")),
         read_post(env.Stub<ReadPost>("read-post")),
-        queue(std::move(jobs), /*group=*/64, [this](std::span<Job> jobs) { Deliver(jobs); }) {
+        queue(std::move(jobs), /*group=*/64, [this](std::span<apps::Job> jobs) { Deliver(jobs); }) {
     queue.WorkWhileServing(env);
   }
 
@@ -33,7 +33,7 @@ struct SearchService final : Search::CoroutineService {
   Coroutine Look(Context& ctx, const Nothing&, QueueState* reply) override { return queue.Look(ctx, reply); }
 
   Coroutine Query(Context& ctx, const SearchQuery& request, Posts* reply) override {
-    const uint32_t limit = LimitOf(request.limit());
+    const uint32_t limit = apps::LimitOf(request.limit());
     const uint64_t skipped = request.newest() ? 0 : request.from();
     if (skipped > kMostSkipped) {
       co_return absl::InvalidArgumentError(Join("a search by score shows ", kMostHits, " posts"));
@@ -76,10 +76,10 @@ struct SearchService final : Search::CoroutineService {
   size_t PartOf(uint64_t post) const { return (post * 0x9E3779B97F4A7C15u >> 32) % parts.size(); }
 
   // Each part gets its jobs at once, and commits once.
-  void Deliver(std::span<Job> jobs) {
+  void Deliver(std::span<apps::Job> jobs) {
     std::vector<IndexJobs> requests(parts.size());
     std::vector<size_t> part_of;
-    for (const Job& job : jobs) {
+    for (const apps::Job& job : jobs) {
       IndexJob what;
       what.ParseFromString(job.bytes);
       part_of.push_back(PartOf(what.post()));
@@ -94,7 +94,7 @@ struct SearchService final : Search::CoroutineService {
       channels.push_back(parts[i]);
       wanted.push_back(std::move(requests[i]));
     }
-    Context ctx(kJobTime);
+    Context ctx(apps::kJobTime);
     const auto applied = ctx.FanOut(channels, SearchIndex::kApply, wanted);
     for (size_t i = 0; i < jobs.size(); ++i) jobs[i].done = applied[place[part_of[i]]].ok();
   }
@@ -107,16 +107,16 @@ struct SearchService final : Search::CoroutineService {
 
   const std::vector<Channel*> parts;
   const ReadPost::Stub read_post;
-  JobQueue queue;
+  apps::JobQueue queue;
 };
 
 HostedService HostedSearch() {
-  auto data = std::make_shared<DataOptions>();
+  auto data = std::make_shared<Data>();
   return {.name = "search",
           .calls = {"search-index", "read-post"},
-          .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
+          .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
-            auto jobs = OpenJobs(env, *data, "search");
+            auto jobs = apps::OpenJobs(env, *data, "search");
             if (!jobs.ok()) return jobs.status();
             return std::make_unique<SearchService>(*std::move(jobs), env);
           }};

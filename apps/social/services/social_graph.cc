@@ -79,7 +79,8 @@ struct SocialGraphService final : SocialGraph::CoroutineService {
   }
 
   Coroutine Look(Context& ctx, const LookRequest& request, Ids* reply) override {
-    if (absl::Status status = CheckCount(request.authors_size(), kMostIds, "authors"); !status.ok()) {
+    if (absl::Status status = apps::CheckCount(request.authors_size(), apps::kMostIds, "authors");
+        !status.ok()) {
       co_return status;
     }
     if (request.viewer() == 0 || request.authors().empty()) co_return absl::OkStatus();
@@ -101,10 +102,10 @@ struct SocialGraphService final : SocialGraph::CoroutineService {
 };
 
 HostedService HostedSocialGraph() {
-  auto data = std::make_shared<DataOptions>();
+  auto data = std::make_shared<Data>();
   return {.name = "social-graph",
           .calls = {"block-user"},
-          .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
+          .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
             auto store = OpenGraph(env, *data);
             if (!store.ok()) return store.status();

@@ -61,8 +61,8 @@ struct TextService final : Text::CoroutineService {
     const std::string& text = request.text();
     if (text.size() > kMostTextBytes) co_return absl::InvalidArgumentError("a text over 4096 bytes");
     const TextParts parts = PartsOf(text);
-    absl::Status few = CheckCount(static_cast<int>(parts.urls.size()), kMostInText, "URLs");
-    few.Update(CheckCount(parts.mentions.names_size(), kMostInText, "mentions"));
+    absl::Status few = apps::CheckCount(static_cast<int>(parts.urls.size()), kMostInText, "URLs");
+    few.Update(apps::CheckCount(parts.mentions.names_size(), kMostInText, "mentions"));
     if (!few.ok()) co_return few;
     Urls urls;
     for (const auto& span : parts.urls) urls.add_urls()->set_url(text.substr(span.begin, span.size));

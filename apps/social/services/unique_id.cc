@@ -4,8 +4,8 @@
 // machines as far as the clocks agree. Twitter's Snowflake has the same form.
 #include <chrono>
 
+#include "apps/kit/accounts/id_source.h"
 #include "apps/social/data.h"
-#include "apps/social/id_source.h"
 #include "apps/social/page.h"
 #include "content.curtail.h"
 #include "curtail/rpc/host.h"
@@ -20,22 +20,22 @@ struct UniqueIdService final : UniqueId::CoroutineService {
         }) {}
 
   Coroutine Next(Context& ctx, const IdCount& request, Ids* reply) override {
-    return source.Next(ctx, request.count(), reply);
+    return source.Next(ctx, request.count(), reply->mutable_ids());
   }
 
-  IdSource source;
+  apps::IdSource source;
 };
 
 HostedService HostedUniqueId() {
   struct Options {
-    DataOptions data;
+    Data data;
     uint32_t machine = 0;
   };
   auto options = std::make_shared<Options>();
   return {.name = "unique-id",
           .flags =
               [options](Flags& flags) {
-                AddDataFlags(flags, &options->data);
+                apps::AddDataFlags(flags, &options->data);
                 flags.Add(
                     "--machine", &options->machine,
                     "unique-id: the first instance's number; another one for each that has its own --data",
@@ -43,8 +43,9 @@ HostedService HostedUniqueId() {
               },
           .make = [options](Env& env) -> MadeService {
             const uint64_t number = options->machine + env.shard().index;
-            if (number >= 1u << kMachineBits) return absl::InvalidArgumentError("--machine: beyond 1023");
-            auto db = OpenData(env, options->data, "unique-id", {kIdSchema});
+            if (number >= 1u << apps::kMachineBits)
+              return absl::InvalidArgumentError("--machine: beyond 1023");
+            auto db = apps::OpenData(env, options->data, "unique-id", {apps::kIdSchema});
             if (!db.ok()) return db.status();
             return std::make_unique<UniqueIdService>(*db, number);
           }};

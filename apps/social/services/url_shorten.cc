@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // URL shortener: random codes, so that nobody finds a URL by counting.
+#include "apps/kit/accounts/secrets.h"
 #include "apps/social/data.h"
 #include "apps/social/page.h"
-#include "apps/social/secrets.h"
 #include "apps/social/urls.h"
 #include "content.curtail.h"
 #include "curtail/rpc/coroutine.h"
@@ -18,7 +18,7 @@ struct UrlShortenService final : UrlShorten::CoroutineService {
   explicit UrlShortenService(SqlDatabase& d) : db(d) {}
 
   Coroutine Create(Context& ctx, const Urls& request, Urls* reply) override {
-    if (absl::Status status = CheckCount(request.urls_size(), kMostUrls, "URLs"); !status.ok())
+    if (absl::Status status = apps::CheckCount(request.urls_size(), kMostUrls, "URLs"); !status.ok())
       co_return status;
     if (request.urls().empty()) co_return absl::OkStatus();
     for (const Url& asked : request.urls()) {
@@ -50,7 +50,7 @@ struct UrlShortenService final : UrlShorten::CoroutineService {
   }
 
   Coroutine Delete(Context& ctx, const Urls& request, Nothing*) override {
-    if (absl::Status status = CheckCount(request.urls_size(), kMostUrls, "URLs"); !status.ok())
+    if (absl::Status status = apps::CheckCount(request.urls_size(), kMostUrls, "URLs"); !status.ok())
       co_return status;
     if (request.urls().empty()) co_return absl::OkStatus();
     co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
@@ -62,7 +62,7 @@ struct UrlShortenService final : UrlShorten::CoroutineService {
 
   static absl::StatusOr<std::string> RandomCode() {
     constexpr std::string_view kDigits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-    absl::StatusOr<std::string> code = RandomBytes(kCodeLength);
+    absl::StatusOr<std::string> code = apps::RandomBytes(kCodeLength);
     if (!code.ok()) return code;
     for (char& c : *code) c = kDigits[static_cast<unsigned char>(c) % kDigits.size()];
     return code;
@@ -72,11 +72,11 @@ struct UrlShortenService final : UrlShorten::CoroutineService {
 };
 
 HostedService HostedUrlShorten() {
-  auto data = std::make_shared<DataOptions>();
+  auto data = std::make_shared<Data>();
   return {.name = "url-shorten",
-          .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
+          .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
-            auto db = OpenData(
+            auto db = apps::OpenData(
                 env, *data, "url-shorten",
                 {"CREATE TABLE urls(code TEXT PRIMARY KEY, url TEXT NOT NULL) STRICT, WITHOUT ROWID"});
             if (!db.ok()) return db.status();

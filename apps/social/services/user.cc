@@ -5,11 +5,11 @@
 #include <chrono>
 #include <cstring>
 
+#include "apps/kit/accounts/secrets.h"
+#include "apps/kit/index/words.h"
 #include "apps/kit/once.h"
 #include "apps/social/data.h"
 #include "apps/social/page.h"
-#include "apps/social/secrets.h"
-#include "apps/social/words.h"
 #include "content.curtail.h"
 #include "curtail/base/strings.h"
 #include "curtail/exec/aside.h"
@@ -33,7 +33,7 @@ const char kEndedSchema[] =
     "CREATE INDEX ended_by_time ON ended(expires_s)";
 
 struct UserOptions {
-  DataOptions data;
+  Data data;
   double session_h = 24;
   int hashes = 4;  // passwords that are hashed at once; each takes 16 MiB
 };
@@ -69,7 +69,7 @@ struct UserService final : User::CoroutineService {
     auto [ids] = co_await WhenAll(ctx, Ask(unique_id, UniqueId::kNext, one));
     if (!ids.ok()) co_return ids.status();
     const absl::StatusOr<std::string> hash =
-        co_await Hash(ctx, [&] { return HashPassword(Composed(request.password())); });
+        co_await Hash(ctx, [&] { return apps::HashPassword(apps::Composed(request.password())); });
     if (!hash.ok()) co_return hash.status();
     const uint64_t id = ids->ids(0);
     apps::Once once(ctx, /*caller=*/0);
@@ -128,7 +128,7 @@ struct UserService final : User::CoroutineService {
     absl::StatusOr<Account> account = co_await Authenticate(ctx, known, /*closed_too=*/false);
     if (!account.ok()) co_return account.status();
     const absl::StatusOr<std::string> hash =
-        co_await Hash(ctx, [&] { return HashPassword(Composed(request.new_password())); });
+        co_await Hash(ctx, [&] { return apps::HashPassword(apps::Composed(request.new_password())); });
     if (!hash.ok()) co_return hash.status();
     absl::Status written = co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
       absl::Status updated = s.Execute(
@@ -172,7 +172,7 @@ struct UserService final : User::CoroutineService {
   Coroutine ListClosed(Context& ctx, const EdgePage& request, Ids* reply) override {
     co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
       return s.Query("SELECT id FROM users WHERE closed = 1 AND id > ?1 ORDER BY id LIMIT ?2",
-                     {request.after(), uint64_t{EdgeLimitOf(request.limit())}},
+                     {request.after(), uint64_t{apps::EdgeLimitOf(request.limit())}},
                      [&](const SqlRow& row) { reply->add_ids(row.Unsigned(0)); });
     });
   }
@@ -195,10 +195,10 @@ struct UserService final : User::CoroutineService {
     if (!read.ok()) co_return read;
     // An unknown name takes as long, so that the time does not tell which names there are.
     const absl::StatusOr<std::string> right = co_await Hash(ctx, [&]() -> absl::StatusOr<std::string> {
-      const std::string composed = Composed(request.password());
+      const std::string composed = apps::Composed(request.password());
       // One that was stored as it was typed is right, too.
-      const bool is = IsPassword(composed, hash) ||
-                      (composed != request.password() && IsPassword(request.password(), hash));
+      const bool is = apps::IsPassword(composed, hash) ||
+                      (composed != request.password() && apps::IsPassword(request.password(), hash));
       return is ? "yes" : "";
     });
     if (!right.ok()) co_return right.status();
@@ -207,20 +207,22 @@ struct UserService final : User::CoroutineService {
   }
 
   Coroutine ById(Context& ctx, const Ids& request, People* reply) override {
-    if (absl::Status status = CheckCount(request.ids_size(), kMostIds, "ids"); !status.ok()) co_return status;
+    if (absl::Status status = apps::CheckCount(request.ids_size(), apps::kMostIds, "ids"); !status.ok())
+      co_return status;
     co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
-      return s.QueryEach("SELECT id, name FROM users WHERE id = ?1 AND closed = 0", 1, Each(request.ids()),
+      return s.QueryEach("SELECT id, name FROM users WHERE id = ?1 AND closed = 0", 1,
+                         apps::Each(request.ids()),
                          [&](size_t, const SqlRow& row) { Put(row, reply->add_people()); });
     });
   }
 
   Coroutine ByName(Context& ctx, const Names& request, People* reply) override {
-    if (absl::Status status = CheckCount(request.names_size(), kMostIds, "names"); !status.ok()) {
+    if (absl::Status status = apps::CheckCount(request.names_size(), apps::kMostIds, "names"); !status.ok()) {
       co_return status;
     }
     co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
       return s.QueryEach("SELECT id, name FROM users WHERE name = ?1 AND closed = 0", 1,
-                         Each(request.names()),
+                         apps::Each(request.names()),
                          [&](size_t, const SqlRow& row) { Put(row, reply->add_people()); });
     });
   }
@@ -228,7 +230,7 @@ struct UserService final : User::CoroutineService {
   Coroutine Search(Context& ctx, const NamePage& request, FoundPeople* reply) override {
     if (absl::Status status = CheckName(request.prefix()); !status.ok()) co_return status;
     const std::string end = request.prefix() + '{';  // after z, the last letter of names
-    const uint32_t limit = LimitOf(request.limit());
+    const uint32_t limit = apps::LimitOf(request.limit());
     absl::Status read = co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
       return s.Query(
           "SELECT id, name FROM users WHERE name >= ?1 AND name < ?2 AND name > ?3 AND closed = 0"
@@ -277,11 +279,11 @@ struct UserService final : User::CoroutineService {
     session->set_user(id.user());
     session->set_name(name);
     session->set_expires_s(expires_s);
-    session->set_token(
-        SignToken(secret, id.user(), Join(id.epoch(), ".", id.number()), expires_s - SessionS(), expires_s));
+    session->set_token(apps::SignToken(secret, kIssuer, id.user(), Join(id.epoch(), ".", id.number()),
+                                       expires_s - SessionS(), expires_s));
   }
   absl::Status OpenNew(const Account& of, const std::string& name, Session* session) const {
-    const absl::StatusOr<std::string> drawn = RandomBytes(sizeof(uint64_t));
+    const absl::StatusOr<std::string> drawn = apps::RandomBytes(sizeof(uint64_t));
     if (!drawn.ok()) return drawn.status();
     uint64_t number = 0;
     std::memcpy(&number, drawn->data(), sizeof(number));
@@ -307,21 +309,21 @@ HostedService HostedUser() {
           .calls = {"unique-id"},
           .flags =
               [options](Flags& flags) {
-                AddDataFlags(flags, &options->data);
+                apps::AddDataFlags(flags, &options->data);
                 flags.Add("--session", &options->session_h, "user: hours that a token is valid",
                           {1e-3, 8760});
                 flags.Add("--hashes", &options->hashes,
                           "user: passwords that are hashed at once; 256 more wait", {1, 64});
               },
           .make = [options](Env& env) -> MadeService {
-            auto db = OpenData(
+            auto db = apps::OpenData(
                 env, options->data, "user",
                 {"CREATE TABLE users(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
                  " hash BLOB NOT NULL) STRICT",
                  "ALTER TABLE users ADD COLUMN closed INTEGER NOT NULL DEFAULT 0",
                  "CREATE INDEX closed_users ON users(id) WHERE closed = 1", apps::kOnceSchema, kEndedSchema});
             if (!db.ok()) return db.status();
-            auto secret = TokenSecret(options->data);
+            auto secret = apps::TokenSecret(options->data);
             if (!secret.ok()) return secret.status();
             return std::make_unique<UserService>(*options, *std::move(secret), **db,
                                                  env.Stub<UniqueId>("unique-id"));

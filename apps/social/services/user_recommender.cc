@@ -4,8 +4,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "apps/kit/data/folder.h"
 #include "apps/social/data.h"
-#include "apps/social/folder.h"
 #include "apps/social/model_file.h"
 #include "apps/social/page.h"
 #include "apps/social/train.h"
@@ -41,7 +41,7 @@ struct UserRecommenderService final : UserRecommender::CoroutineService {
     not_these.insert(hidden.ids().begin(), hidden.ids().end());
     Ids chosen;
     for (const uint64_t one : best) {
-      if (chosen.ids_size() == static_cast<int>(LimitOf(request.limit()))) break;
+      if (chosen.ids_size() == static_cast<int>(apps::LimitOf(request.limit()))) break;
       if (!not_these.contains(one)) chosen.add_ids(one);
     }
     auto [people] = co_await WhenAll(ctx, Ask(user, User::kById, chosen));
@@ -67,12 +67,12 @@ struct UserRecommenderService final : UserRecommender::CoroutineService {
 };
 
 HostedService HostedUserRecommender() {
-  auto data = std::make_shared<DataOptions>();
+  auto data = std::make_shared<Data>();
   return {.name = "user-recommender",
           .calls = {"user", "social-graph", "block-user"},
-          .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
+          .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
-            const absl::StatusOr<std::string> folder = DataFolder(data->folder);
+            const absl::StatusOr<std::string> folder = apps::DataFolder(kApplication, data->folder);
             if (!folder.ok()) return folder.status();
             return std::make_unique<UserRecommenderService>(Join(*folder, "/", kFollowModelFile), env);
           }};

@@ -5,8 +5,8 @@
 //
 // Posts of authors with many followers take long, and have a queue and a thread of their own: the others do not wait for
 // them. A job goes there once its author turns out to be one of those.
+#include "apps/kit/jobs/job_queue.h"
 #include "apps/social/data.h"
-#include "apps/social/job_queue.h"
 #include "apps/social/page.h"
 #include "curtail/rpc/host.h"
 #include "curtail/rpc/when_all.h"
@@ -16,21 +16,21 @@
 namespace curtail::social {
 
 struct WriteHomeTimelineService final : WriteHomeTimeline::CoroutineService {
-  WriteHomeTimelineService(std::unique_ptr<JobStore> jobs, std::unique_ptr<JobStore> long_jobs, uint32_t many,
-                           Env& env)
+  WriteHomeTimelineService(std::unique_ptr<apps::JobStore> jobs, std::unique_ptr<apps::JobStore> long_jobs,
+                           uint32_t many, Env& env)
       : many_followers(many),
         graph(env.Stub<SocialGraph>("social-graph")),
         home(env.Stub<HomeTimeline>("home-timeline")),
         long_queue(std::move(long_jobs), /*group=*/1,
-                   [this](std::span<Job> some) { Attempt(some[0], /*puts_off=*/false); }),
+                   [this](std::span<apps::Job> some) { Attempt(some[0], /*puts_off=*/false); }),
         queue(std::move(jobs), /*group=*/1,
-              [this](std::span<Job> some) { Attempt(some[0], /*puts_off=*/true); }) {
+              [this](std::span<apps::Job> some) { Attempt(some[0], /*puts_off=*/true); }) {
     long_queue.WorkWhileServing(env);
     queue.WorkWhileServing(env);
   }
 
   Coroutine Enqueue(Context& ctx, const FanOutJob& request, Nothing*) override {
-    if (absl::Status few = CheckCount(request.mentioned_size(), kMostIds, "mentions"); !few.ok())
+    if (absl::Status few = apps::CheckCount(request.mentioned_size(), apps::kMostIds, "mentions"); !few.ok())
       co_return few;
     co_return co_await queue.Put(ctx, request.SerializeAsString());
   }
@@ -46,7 +46,7 @@ struct WriteHomeTimelineService final : WriteHomeTimeline::CoroutineService {
     co_return status;
   }
 
-  void Attempt(Job& job, bool puts_off) {
+  void Attempt(apps::Job& job, bool puts_off) {
     FanOutJob what;
     what.ParseFromString(job.bytes);
     job.done = Deliver(what, puts_off).ok();
@@ -54,13 +54,13 @@ struct WriteHomeTimelineService final : WriteHomeTimeline::CoroutineService {
 
   // `puts_off`: a job for many followers goes to the other queue.
   absl::Status Deliver(const FanOutJob& job, bool puts_off) {
-    Context ctx(kJobTime);
+    Context ctx(apps::kJobTime);
     HomeEntries entries;
     entries.set_post(job.post());
     entries.set_author(job.author());
     EdgePage page;
     page.set_user(job.author());
-    page.set_limit(puts_off ? many_followers : kMostIds);
+    page.set_limit(puts_off ? many_followers : apps::kMostIds);
     Ids followers;
     do {
       followers.Clear();
@@ -71,7 +71,7 @@ struct WriteHomeTimelineService final : WriteHomeTimeline::CoroutineService {
       *entries.mutable_users() = followers.ids();
       if (absl::Status status = Tell(ctx, job, entries); !status.ok()) return status;
       if (!followers.ids().empty()) page.set_after(*followers.ids().rbegin());
-    } while (followers.ids_size() == kMostIds);
+    } while (followers.ids_size() == apps::kMostIds);
     entries.clear_users();
     for (const uint64_t mentioned : job.mentioned()) {
       if (mentioned != job.author()) entries.add_users(mentioned);
@@ -89,28 +89,28 @@ struct WriteHomeTimelineService final : WriteHomeTimeline::CoroutineService {
   const uint32_t many_followers;
   const SocialGraph::Stub graph;
   const HomeTimeline::Stub home;
-  JobQueue long_queue, queue;  // of which the second puts jobs into the first
+  apps::JobQueue long_queue, queue;  // of which the second puts jobs into the first
 };
 
 HostedService HostedWriteHomeTimeline() {
   struct Options {
-    DataOptions data;
-    uint32_t many_followers = kMostIds;
+    Data data;
+    uint32_t many_followers = apps::kMostIds;
   };
   auto options = std::make_shared<Options>();
   return {.name = "write-home-timeline",
           .calls = {"social-graph", "home-timeline"},
           .flags =
               [options](Flags& flags) {
-                AddDataFlags(flags, &options->data);
+                apps::AddDataFlags(flags, &options->data);
                 flags.Add("--many-followers", &options->many_followers,
                           "Followers from which on an author's posts wait in a queue of their own",
-                          {1, kMostIds});
+                          {1, apps::kMostIds});
               },
           .make = [options](Env& env) -> MadeService {
-            auto jobs = OpenJobs(env, options->data, "write-home-timeline");
+            auto jobs = apps::OpenJobs(env, options->data, "write-home-timeline");
             if (!jobs.ok()) return jobs.status();
-            auto long_jobs = OpenJobs(env, options->data, "write-home-timeline-long");
+            auto long_jobs = apps::OpenJobs(env, options->data, "write-home-timeline-long");
             if (!long_jobs.ok()) return long_jobs.status();
             return std::make_unique<WriteHomeTimelineService>(*std::move(jobs), *std::move(long_jobs),
                                                               options->many_followers, env);

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ids under a clock that a test moves, and from processes that are started again.
+#include "apps/kit/accounts/id_source.h"
+
+#include <gmock/gmock.h>
+
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "apps/kit/data/data.h"
+#include "apps/kit/run_here.h"
+#include "apps/kit/temp_dir.h"
+#include "apps/social/page.h"
+#include "curtail/base/testing.h"
+
+namespace curtail::apps {
+namespace {
+
+class IdSourceTest : public testing::Test {
+ protected:
+  // As in a process that was just started.
+  IdSource Source(uint64_t machine = 0) {
+    return {db_.get(), machine, [this] { return now_ms_; }};
+  }
+  void Take(IdSource& source, uint32_t count) {
+    Context ctx(kMaxTestWait);
+    Ids ids;
+    const absl::Status status = RunHere(source.Next(ctx, count, &ids));
+    ASSERT_TRUE(status.ok()) << status;
+    ASSERT_EQ(ids.size(), static_cast<int>(count));
+    for (const uint64_t id : ids) {
+      EXPECT_TRUE(given_.insert(id).second) << id << " twice";
+      last_ = id;
+    }
+  }
+
+  TempDir dir_;
+  const std::unique_ptr<SqlDatabase> db_ =
+      *OpenData({.folder = dir_.File("data"), .no_sync = true}, "test", {kIdSchema});
+  int64_t now_ms_ = 1'750'000'000'000;
+  std::set<uint64_t> given_;
+  uint64_t last_ = 0;
+};
+
+TEST_F(IdSourceTest, AClockThatIsPutBackRepeatsNone) {
+  for (int start = 0; start < 20; ++start) {
+    IdSource source = Source();
+    for (int i = 0; i < 10; ++i, ++now_ms_) {
+      const uint64_t before = last_;
+      Take(source, 100);
+      EXPECT_GT(last_, before);
+    }
+    now_ms_ -= 5'000;  // while the process runs, and then while it does not
+    Take(source, 100);
+    if (start % 2 == 0) now_ms_ -= 5'000;
+  }
+}
+
+TEST_F(IdSourceTest, IdsFollowTheClockWhileItGoesOn) {
+  IdSource source = Source();
+  Take(source, 1);
+  const uint64_t first = last_;
+  now_ms_ += 3'600'000;
+  Take(source, 1);
+  EXPECT_EQ(IdBefore(last_, std::chrono::milliseconds(3'600'000)), first);
+}
+
+// Replicas that were not numbered.
+TEST_F(IdSourceTest, TwoOfOneNumberOnOneDatabaseRepeatNone) {
+  IdSource one = Source(), other = Source(), third = Source(/*machine=*/1);
+  for (int i = 0; i < 200; ++i, now_ms_ += 500) Take(one, 100), Take(other, 100), Take(third, 100);
+}
+
+TEST_F(IdSourceTest, OneReservationServesManyIds) {
+  IdSource source = Source();
+  for (int i = 0; i < 1000; ++i) Take(source, 1000);
+  EXPECT_EQ(db_->Sample().writes, 1u);
+}
+
+}  // namespace
+}  // namespace curtail::apps

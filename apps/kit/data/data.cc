@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/kit/data/data.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+#include <utility>
+
+#include "apps/kit/accounts/secrets.h"
+#include "apps/kit/data/folder.h"
+#include "curtail/base/strings.h"
+
+namespace curtail::apps {
+
+void AddDataFlags(Flags& flags, DataOptions* options) {
+  flags.Add(
+      "--data", &options->folder,
+      Join("Folder of the stores and the secret, auto: $XDG_STATE_HOME/curtail/", options->application));
+  flags.Add("--secret", &options->secret,
+            "File of the secret that signs tokens, for services that share no folder (default: in --data)");
+  flags.Add("--no-sync", &options->no_sync, "What was acknowledged may be lost with the machine's power");
+}
+
+absl::StatusOr<std::string> TokenSecret(const DataOptions& options) {
+  if (!options.secret.empty()) return SecretOf(options.secret);
+  const absl::StatusOr<std::string> folder = DataFolder(options.application, options.folder);
+  return folder.ok() ? SecretOf(*folder + "/secret") : folder.status();
+}
+
+absl::Status NotePlace(const std::string& folder, std::string_view service, std::string_view kind,
+                       const std::string& address) {
+  const std::string path = Join(folder, "/", service, ".", kind);
+  if (address.empty()) {
+    std::error_code error;
+    std::filesystem::remove(path, error);
+    return absl::OkStatus();
+  }
+  std::ofstream note(path);
+  note << address << '\n';
+  return note.flush() ? absl::OkStatus() : absl::FailedPreconditionError(Join(path, " cannot be written"));
+}
+
+std::string PlaceNoted(const std::string& folder, std::string_view service, std::string_view kind) {
+  std::string address;
+  std::ifstream note(Join(folder, "/", service, ".", kind));
+  std::getline(note, address);
+  return address;
+}
+
+namespace {
+
+SqlOptions PlaceOf(const std::string& folder, std::string_view service, const std::string& postgresql) {
+  constexpr int kReaders = 4;  // a read in a server waits for it
+  SqlOptions sql;
+  sql.postgresql = postgresql;
+  if (postgresql.empty()) {
+    sql.path = Join(folder, "/", service, ".db");
+  } else {
+    sql.path = service;
+    std::ranges::replace(sql.path, '-', '_');
+    sql.readers = kReaders;
+  }
+  return sql;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<SqlDatabase>> OpenData(const DataOptions& options, std::string_view service,
+                                                      std::vector<std::string> migrations,
+                                                      const std::string& postgresql) {
+  const absl::StatusOr<std::string> folder = DataFolder(options.application, options.folder);
+  if (!folder.ok()) return folder.status();
+  SqlOptions sql = PlaceOf(*folder, service, postgresql);
+  sql.migrations = std::move(migrations);
+  sql.sync = !options.no_sync;
+  if (absl::Status noted = NotePlace(*folder, service, "postgresql", postgresql); !noted.ok()) return noted;
+  return SqlDatabase::Open(std::move(sql));
+}
+
+absl::Status LookAtData(const std::string& folder, std::string_view service, SqlDatabase::Work work) {
+  const std::string postgresql = PlaceNoted(folder, service, "postgresql");
+  const SqlOptions sql = PlaceOf(folder, service, postgresql);
+  std::error_code error;
+  if (postgresql.empty() && !std::filesystem::exists(sql.path, error)) {
+    return absl::NotFoundError(Join(sql.path, " is not there: --data names the folder of the services"));
+  }
+  return SqlDatabase::Look(sql, work);
+}
+
+absl::StatusOr<SqlDatabase*> OpenData(Env& env, const DataOptions& options, std::string_view service,
+                                      std::vector<std::string> migrations) {
+  const std::vector<std::string>& servers = env.Store("postgresql");
+  auto opened =
+      OpenData(options, service, std::move(migrations), servers.empty() ? std::string() : servers.front());
+  if (!opened.ok()) return opened.status();
+  SqlDatabase* const db = &env.Keep(*std::move(opened));
+  env.WhileServing([] {}, [db] { db->Stop(); });
+  return db;
+}
+
+}  // namespace curtail::apps

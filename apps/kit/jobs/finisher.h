@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// finisher.h - a thread that finishes work whose caller failed or died after the work was decided.
+//
+// The service that decides keeps a list of such work, and adds to it in the transaction of the decision. So no work is lost.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <thread>
+#include <utility>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "curtail/exec/parker.h"
+#include "curtail/rpc/host.h"
+
+namespace curtail::apps {
+
+// A Finisher looks at the list every two seconds. After a failure it tries again, after pauses that grow to ten seconds.
+class Finisher {
+ public:
+  // Tries everything on the list. OK: nothing is left. Returns early when `stopping()`. Runs on the thread, and may block.
+  using Round = std::function<absl::Status(absl::FunctionRef<bool()> stopping)>;
+
+  explicit Finisher(Round round) : round_(std::move(round)) {}
+  // Has `env` start the thread once all services can be called, and stop it before any is gone.
+  void WorkWhileServing(Env& env);
+
+ private:
+  void Work();
+
+  const Round round_;
+  Parker end_;  // the thread waits; notified at the end
+  // Atomic: set at the end (release), read by the thread (acquire).
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+};
+
+}  // namespace curtail::apps
