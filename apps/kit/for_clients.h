@@ -7,9 +7,9 @@
 //
 //   return apps::ForClients(std::make_unique<FrontEndService>(...));  // HostedService::make
 //
-// UNKNOWN, INTERNAL, DATA_LOSS, UNAVAILABLE and DEADLINE_EXCEEDED keep their code and get words of their own. Of the
-// words that they had, the process logs one line a second, with the method and the number of those that it left out.
-// Errors of other codes are what the service says to its clients, and stay as they are, and so are those that it marks:
+// UNKNOWN, INTERNAL, DATA_LOSS, UNAVAILABLE and DEADLINE_EXCEEDED keep their code and get general words. The process
+// logs the original words with the method, one failure a second, and counts the failures that it leaves out.
+// Errors with other codes are meant for clients and stay as they are. Errors that the service marks stay, too:
 //
 //   return apps::ForClients(absl::UnavailableError("the account is closed; call again to delete the rest"));
 #pragma once

@@ -60,7 +60,7 @@ class FailingService final : public Service {
   }
 };
 
-// An own failure has other words; what is for the client has those that it had.
+// A failure of the service gets general words. An error for the client keeps its own.
 void ExpectWords(const absl::Status& status, int code, const std::string& where) {
   using Code = absl::StatusCode;
   const bool own =

@@ -3,8 +3,8 @@
 // social_large_bench: what reads of a user cost who has written very much.
 //
 // One process has all services and new stores. A user composes --large posts, another one --small, each with a
-// word of its own. Then calls about the two take turns, so that what disturbs the machine disturbs both. A ratio is
-// that of the two p50 of a round, and its median over the rounds is what counts. Exit code 99 if one is above --limit.
+// word of its own. Then calls about the two take turns, so that what disturbs the machine disturbs both. A round
+// gives the ratio of the two p50; the report has its median over the rounds. Exit code 99 if one is above --limit.
 //
 //   social_large_bench --program build/release/apps/social/social
 #include <unistd.h>

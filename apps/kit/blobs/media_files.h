@@ -49,7 +49,7 @@ class MediaFiles {
   // OUT_OF_RANGE, if bytes before `from` are missing; ABORTED, if another part is being added.
   [[nodiscard]] absl::StatusOr<uint64_t> Append(uint64_t id, uint64_t from, std::string_view bytes,
                                                 uint64_t whole) const;
-  // Reads from the byte `from` on. Null: there is no such file.
+  // Returns a reader at the byte `from`, or null if there is no such file.
   Reader Open(uint64_t id, uint64_t from = 0) const;
   // OK if there is none.
   [[nodiscard]] absl::Status Remove(uint64_t id) const;

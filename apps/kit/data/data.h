@@ -25,7 +25,7 @@ struct DataOptions {
 
 void AddDataFlags(Flags& flags, DataOptions* options);
 
-// The secret that signs tokens, as `options` say where it is. Errors: those of DataFolder() and SecretOf().
+// Returns the secret that signs tokens, from the file that `options` name. Errors: those of DataFolder() and SecretOf().
 absl::StatusOr<std::string> TokenSecret(const DataOptions& options);
 
 // FOLDER/SERVICE.db, or the schema of that name in the server `postgresql` (SqlOptions), with the newest schema.

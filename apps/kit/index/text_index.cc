@@ -65,7 +65,7 @@ bool AddRepeatedWords(Xapian::Document& document) {
   return !repeated.empty();
 }
 
-// A WordQuery asks for texts with the words of a text: `all` for those with each word, `repeating` for those that have one twice.
+// A WordQuery asks for the words of a text. `all` finds documents with each word, `repeating` documents with a word twice.
 struct WordQuery {
   Xapian::Query all, repeating;
   size_t count = 0;
