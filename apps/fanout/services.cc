@@ -33,7 +33,7 @@ class MidTier final : public Fanout::CoroutineService {
     co_return absl::OkStatus();
   }
 
-  std::vector<DeclaredPath> Paths() const override { return {{"Query", {std::string(Leaf::kServiceName)}}}; }
+  std::vector<DeclaredPath> Paths() const override { return {{"Query", {Leaf::kServiceName}}}; }
 
  private:
   const std::vector<Channel*> leaves_;
@@ -52,9 +52,8 @@ HostedService HostedLeaf() {
 }
 
 HostedService HostedMidTier() {
-  return {.name = "mid-tier", .calls = {"leaf"}, .make = [](Env& env) -> MadeService {
-            return MakeMidTier(env.Channels("leaf"));
-          }};
+  return {.name = "mid-tier",
+          .make = [](Env& env) -> MadeService { return MakeMidTier(env.Channels("leaf")); }};
 }
 
 }  // namespace curtail::fanout

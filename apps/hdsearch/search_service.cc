@@ -31,7 +31,7 @@ class SearchService final : public Search::CoroutineService {
     const auto replies = co_await fan_out(ctx, nearest.leaves, Leaf::kNearest, std::move(nearest.requests));
     co_return planner_.Merge(request, nearest, replies, reply);
   }
-  std::vector<DeclaredPath> Paths() const override { return {{"Query", {std::string(Leaf::kServiceName)}}}; }
+  std::vector<DeclaredPath> Paths() const override { return {{"Query", {Leaf::kServiceName}}}; }
 
  private:
   const QueryPlanner& planner_;
@@ -69,7 +69,6 @@ MadeService MakeMidTier(const MidTierOptions& options, Env& env) {
 HostedService HostedMidTier() {
   auto options = std::make_shared<MidTierOptions>();
   return {.name = "mid-tier",
-          .calls = {"leaf"},
           .flags =
               [options](Flags& flags) {
                 flags.Add("--data", &options->data, "The corpus; the same for all services");

@@ -20,9 +20,7 @@ class PredictService final : public Recommend::CoroutineService {
     const auto replies = co_await broadcast(ctx, planner_.leaves(), Leaf::kPredict, ask);
     co_return planner_.Merge(request, replies, reply);
   }
-  std::vector<DeclaredPath> Paths() const override {
-    return {{"Predict", {std::string(Leaf::kServiceName)}}};
-  }
+  std::vector<DeclaredPath> Paths() const override { return {{"Predict", {Leaf::kServiceName}}}; }
 
  private:
   const PredictPlanner& planner_;
@@ -38,7 +36,6 @@ HostedService HostedMidTier() {
   auto leaf_timeout_ms = std::make_shared<double>(1000);
   return {
       .name = "mid-tier",
-      .calls = {"leaf"},
       .flags =
           [leaf_timeout_ms](Flags& flags) {
             flags.Add("--leaf-timeout", leaf_timeout_ms.get(), "mid-tier: ms a leaf may take", {0.1, 3.6e6});

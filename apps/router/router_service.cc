@@ -63,7 +63,7 @@ class RouterService final : public Router::CoroutineService {
   Coroutine Delete(Context& ctx, const DeleteRequest& request, DeleteReply* reply) override;
   Coroutine Replicas(Context& ctx, const ReplicasRequest& request, ReplicasReply* reply) override;
   std::vector<DeclaredPath> Paths() const override {
-    const std::vector<std::string> leaves = {std::string(Store::kServiceName)};
+    const std::vector<PathCall> leaves = {Store::kServiceName};
     return {{"Get", leaves}, {"Set", leaves}, {"Delete", leaves}, {"Replicas", {}}};
   }
 
@@ -154,7 +154,6 @@ MadeService MakeMidTier(const MidTierOptions& options, Env& env) {
 HostedService HostedMidTier() {
   auto options = std::make_shared<MidTierOptions>();
   return {.name = "mid-tier",
-          .calls = {"leaf"},
           .flags =
               [options](Flags& flags) {
                 constexpr FlagRange kMs{1, 60000};

@@ -20,7 +20,7 @@ class QueryService final : public SetAlgebra::CoroutineService {
     const auto replies = co_await broadcast(ctx, planner_.leaves(), Leaf::kIntersect, plan->request);
     co_return planner_.Merge(*plan, replies, reply);
   }
-  std::vector<DeclaredPath> Paths() const override { return {{"Query", {std::string(Leaf::kServiceName)}}}; }
+  std::vector<DeclaredPath> Paths() const override { return {{"Query", {Leaf::kServiceName}}}; }
 
  private:
   const QueryPlanner& planner_;
@@ -35,7 +35,6 @@ std::unique_ptr<Service> MakeQueryService(const QueryPlanner& planner) {
 HostedService HostedMidTier() {
   auto leaf_timeout_ms = std::make_shared<double>(kLeafTimeoutMs);
   return {.name = "mid-tier",
-          .calls = {"leaf"},
           .flags =
               [leaf_timeout_ms](Flags& flags) {
                 flags.Add(

@@ -35,16 +35,7 @@ constexpr Nanos kTimeOfPosts = std::chrono::milliseconds(200);
 }  // namespace
 
 Accounts::Accounts(Env& env)
-    : user_(env.Stub<User>("user")),
-      graph_(env.Stub<SocialGraph>("social-graph")),
-      block_user_(env.Stub<BlockUser>("block-user")),
-      compose_(env.Stub<ComposePost>("compose-post")),
-      storage_(env.Stub<PostStorage>("post-storage")),
-      favorite_(env.Stub<Favorite>("favorite")),
-      messaging_(env.Stub<DirectMessaging>("direct-message")),
-      ads_(env.Stub<Ads>("ads")),
-      home_(env.Stub<HomeTimeline>("home-timeline")),
-      finisher_([this](absl::FunctionRef<bool()> stopping) { return DeleteLeft(stopping); }) {
+    : env_(env), finisher_([this](absl::FunctionRef<bool()> stopping) { return DeleteLeft(stopping); }) {
   finisher_.WorkWhileServing(env);
 }
 

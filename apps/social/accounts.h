@@ -22,8 +22,6 @@ namespace curtail::social {
 // backs. Thread-safe.
 class Accounts {
  public:
-  // REQUIRES: HostedService::calls names user, social-graph, block-user, compose-post, post-storage,
-  // favorite, direct-message, ads and home-timeline.
   explicit Accounts(Env& env);
 
   // Deletes the user of these credentials with all that it has made. Errors: those of User::Login(), and
@@ -42,15 +40,16 @@ class Accounts {
   // A round of the finisher.
   absl::Status DeleteLeft(absl::FunctionRef<bool()> stopping) const;
 
-  const User::Stub user_;
-  const SocialGraph::Stub graph_;
-  const BlockUser::Stub block_user_;
-  const ComposePost::Stub compose_;
-  const PostStorage::Stub storage_;
-  const Favorite::Stub favorite_;
-  const DirectMessaging::Stub messaging_;
-  const Ads::Stub ads_;
-  const HomeTimeline::Stub home_;
+  Env& env_;
+  const User::Stub user_ = env_.Stub<User>("user");
+  const SocialGraph::Stub graph_ = env_.Stub<SocialGraph>("social-graph");
+  const BlockUser::Stub block_user_ = env_.Stub<BlockUser>("block-user");
+  const ComposePost::Stub compose_ = env_.Stub<ComposePost>("compose-post");
+  const PostStorage::Stub storage_ = env_.Stub<PostStorage>("post-storage");
+  const Favorite::Stub favorite_ = env_.Stub<Favorite>("favorite");
+  const DirectMessaging::Stub messaging_ = env_.Stub<DirectMessaging>("direct-message");
+  const Ads::Stub ads_ = env_.Stub<Ads>("ads");
+  const HomeTimeline::Stub home_ = env_.Stub<HomeTimeline>("home-timeline");
   apps::Finisher finisher_;
 };
 

@@ -6,7 +6,6 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "apps/social/data.h"
 #include "apps/social/timeline_store.h"
@@ -17,7 +16,7 @@ namespace curtail::social {
 // `Service` is made of its TimelineStore and the Env. The store is the Redis `redis`, if there is one, else a file.
 // `trimmed`: it keeps as many entries as an option says, instead of all.
 template <class Service>
-HostedService HostedTimeline(std::string name, std::vector<std::string> calls, bool trimmed) {
+HostedService HostedTimeline(std::string name, bool trimmed) {
   struct Options {
     Data data;
     uint64_t length = 0;
@@ -26,7 +25,6 @@ HostedService HostedTimeline(std::string name, std::vector<std::string> calls, b
   if (trimmed) options->length = 1000;
   HostedService hosted;
   hosted.name = name;
-  hosted.calls = std::move(calls);
   hosted.flags = [options, trimmed](Flags& flags) {
     apps::AddDataFlags(flags, &options->data);
     if (trimmed)

@@ -15,11 +15,7 @@ namespace curtail::social {
 // A Views asks read-post, user and block-user. Immutable; thread-safe. `viewer` is 0 for a caller without a session.
 class Views {
  public:
-  // REQUIRES: HostedService::calls names the three.
-  explicit Views(Env& env)
-      : read_post_(env.Stub<ReadPost>("read-post")),
-        user_(env.Stub<User>("user")),
-        block_user_(env.Stub<BlockUser>("block-user")) {}
+  explicit Views(Env& env) : env_(env) {}
 
   // A post that the viewer may see. NOT_FOUND for any other.
   Coroutine See(Context& ctx, uint64_t viewer, uint64_t id, Post* post) const;
@@ -31,9 +27,10 @@ class Views {
                            google::protobuf::RepeatedPtrField<Person>* people) const;
 
  private:
-  const ReadPost::Stub read_post_;
-  const User::Stub user_;
-  const BlockUser::Stub block_user_;
+  Env& env_;
+  const ReadPost::Stub read_post_ = env_.Stub<ReadPost>("read-post");
+  const User::Stub user_ = env_.Stub<User>("user");
+  const BlockUser::Stub block_user_ = env_.Stub<BlockUser>("block-user");
 };
 
 }  // namespace curtail::social

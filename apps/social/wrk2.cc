@@ -72,12 +72,7 @@ void PutPost(const Post& post, Wrk2Post* put) {
 }
 
 struct Wrk2Service final : Wrk2::CoroutineService {
-  explicit Wrk2Service(Env& env)
-      : user(env.Stub<User>("user")),
-        graph(env.Stub<SocialGraph>("social-graph")),
-        compose(env.Stub<ComposePost>("compose-post")),
-        home(env.Stub<HomeTimeline>("home-timeline")),
-        timeline(env.Stub<UserTimeline>("user-timeline")) {}
+  explicit Wrk2Service(Env& e) : env(e) {}
 
   Coroutine Register(Context& ctx, const Wrk2User& request, HttpBody* reply) override {
     if (request.first_name().empty() || request.last_name().empty() || request.username().empty() ||
@@ -126,13 +121,12 @@ struct Wrk2Service final : Wrk2::CoroutineService {
   }
 
   std::vector<DeclaredPath> Paths() const override {
-    const std::string users(User::kServiceName), graphs(SocialGraph::kServiceName);
-    return {{"Register", {users}},
-            {"Follow", {users, graphs}},
-            {"Unfollow", {users, graphs}},
-            {"Compose", {users, std::string(ComposePost::kServiceName)}},
-            {"ReadHomeTimeline", {users, std::string(HomeTimeline::kServiceName)}},
-            {"ReadUserTimeline", {users, std::string(UserTimeline::kServiceName)}}};
+    return {{"Register", {user}},
+            {"Follow", {user, graph}},
+            {"Unfollow", {user, graph}},
+            {"Compose", {user, compose}},
+            {"ReadHomeTimeline", {user, home}},
+            {"ReadUserTimeline", {user, timeline}}};
   }
 
   Coroutine ChangeGraph(Context& ctx, const Method<Edge, Changed>& method, const Wrk2Relation& request,
@@ -181,11 +175,12 @@ struct Wrk2Service final : Wrk2::CoroutineService {
     co_return found->people(0);
   }
 
-  const User::Stub user;
-  const SocialGraph::Stub graph;
-  const ComposePost::Stub compose;
-  const HomeTimeline::Stub home;
-  const UserTimeline::Stub timeline;
+  Env& env;
+  const User::Stub user = env.Stub<User>("user");
+  const SocialGraph::Stub graph = env.Stub<SocialGraph>("social-graph");
+  const ComposePost::Stub compose = env.Stub<ComposePost>("compose-post");
+  const HomeTimeline::Stub home = env.Stub<HomeTimeline>("home-timeline");
+  const UserTimeline::Stub timeline = env.Stub<UserTimeline>("user-timeline");
 };
 
 }  // namespace

@@ -23,8 +23,8 @@ using setalgebra::SetAlgebra;
 constexpr uint64_t kDistinct = 256;
 
 std::vector<DeclaredPath> FrontPaths() {
-  return {{"Browse", {std::string(Search::kServiceName), std::string(Recommend::kServiceName)}},
-          {"Read", {std::string(Router::kServiceName), std::string(SetAlgebra::kServiceName)}}};
+  return {{"Browse", {Search::kServiceName, Recommend::kServiceName}},
+          {"Read", {Router::kServiceName, SetAlgebra::kServiceName}}};
 }
 
 class FrontService final : public Front::Service {

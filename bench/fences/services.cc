@@ -52,7 +52,7 @@ struct Routes {
 
   std::vector<DeclaredPath> Paths() const {
     const auto calls = [this](std::string_view leaf) {
-      std::vector<std::string> names(1, std::string(leaf));
+      std::vector<PathCall> names = {leaf};
       if (upper) names.emplace_back(Shared::kServiceName);
       return names;
     };

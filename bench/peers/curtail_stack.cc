@@ -67,7 +67,7 @@ class MidService final : public Mid::CoroutineService {
     co_return Leaves::Merge(std::move(replies), reply);
   }
 
-  std::vector<DeclaredPath> Paths() const override { return {{"Query", {std::string(Leaf::kServiceName)}}}; }
+  std::vector<DeclaredPath> Paths() const override { return {{"Query", {Leaf::kServiceName}}}; }
 
  private:
   const Leaves& leaves_;

@@ -106,6 +106,7 @@ ChannelOptions Env::Impl::OptionsOf(const ChannelOptions& asked, bool several) c
 
 Channel* Env::SharedChannel(std::string_view service) {
   const std::vector<Channel*>& channels = Channels(service);
+  if (channels.empty()) return nullptr;  // the process ends before anything is called
   const bool here = impl_->here != nullptr && impl_->here->contains(service);
   if (channels.size() < 2 || here) return channels.front();
   if (const auto known = impl_->shared.find(service); known != impl_->shared.end()) return &known->second;
@@ -317,13 +318,6 @@ class HostBuilder {
     }
     std::unique_ptr<Env> env(new Env(std::move(impl)));
     if (estimate) return env;
-    for (const std::string& callee : service.calls) {
-      if (env->Count(callee) > 0) continue;
-      const std::string example =
-          callee == "leaf" ? "--leaf ADDR for each instance" : Join("--peer ", callee, "=ADDR,ADDR");
-      return absl::InvalidArgumentError(
-          Join(service.name, " calls ", callee, ": say where it is, ", example));
-    }
     for (const std::string& store : service.stores) {
       if (env->Store(store).empty()) {
         return absl::InvalidArgumentError(Join(service.name, " needs its store: --store ", store, "=ADDR"));
@@ -332,8 +326,25 @@ class HostBuilder {
     return env;
   }
 
+  // That the addresses given are those of the services that make() has asked for.
+  absl::Status CheckCalls(const HostedService& hosted, const Env& env) const {
+    const auto& asked = env.impl_->peers;
+    for (const auto& [callee, peer] : asked) {
+      if (!peer.pointers.empty()) continue;
+      const std::string example =
+          callee == "leaf" ? "--leaf ADDR for each instance" : Join("--peer ", callee, "=ADDR,ADDR");
+      return absl::InvalidArgumentError(Join(hosted.name, " calls ", callee, ": say where it is, ", example));
+    }
+    for (const auto& [name, addresses] : around_.peers) {
+      if (flags_.monolith || asked.contains(name)) continue;
+      return absl::InvalidArgumentError(Join("--peer ", name, ": ", hosted.name, " does not call it"));
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status Make(const HostedService& hosted, Env& env) {
     MadeService service = hosted.make(env);
+    if (absl::Status calls = CheckCalls(hosted, env); !calls.ok()) return calls;
     if (!service.ok()) return service.status();
     for (auto& beside : env.impl_->beside) served_.push_back(std::move(beside));
     Instance& instance = instances_.back();

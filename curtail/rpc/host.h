@@ -44,14 +44,15 @@ class Env {
   Env(const Env&) = delete;
   Env& operator=(const Env&) = delete;
 
-  // Channels to the instances of a service, in the topology's order: --peer NAME=ADDR,ADDR. Empty
-  // when the command line names none; the host has refused that for services that
-  // HostedService::calls names. `options` are those of the first call for a name.
+  // Channels to the instances of a service, in the topology's order: --peer NAME=ADDR,ADDR.
+  // `options` are those of the first call for a name. Whatever make() asks for is a call of the
+  // service: without an address there are no channels, and the process ends with an error once
+  // make() returns, as it does if --peer names a service that make() does not ask for.
   const std::vector<Channel*>& Channels(std::string_view service, const ChannelOptions& options = {});
   // A typed stub of it: env.Stub<User>("user"). Several instances share the calls by --balancer, or
   // else "least_request"; within a monolith the first has all. They have the options of the first
   // call for the name. With TLS each certificate names `service`, or ClientTls's server_name.
-  // REQUIRES: HostedService::calls names it.
+  // Declared where it is kept: `const User::Stub user = env.Stub<User>("user");`
   template <class Rpc>
   typename Rpc::Stub Stub(std::string_view service) {
     return typename Rpc::Stub(SharedChannel(service));
@@ -101,9 +102,7 @@ using MadeService = absl::StatusOr<std::unique_ptr<Service>>;
 struct HostedService {
   // As --service, --peer and the topology name it.
   std::string name;
-  // The services whose channels make() asks for. Addresses of each must be given.
-  std::vector<std::string> calls = {};
-  // The stores whose addresses make() asks for, likewise.
+  // The stores whose addresses make() asks for. Each must be given.
   std::vector<std::string> stores = {};
   // Stores of which every instance has one of its own, such as the cache beside a leaf.
   std::vector<std::string> own_stores = {};

@@ -31,15 +31,21 @@ HostProgram Shop(std::shared_ptr<int> shared) {
     std::string text =
         Join("shard ", env.shard().ToString(), ", shared ", *shared, ", ", env.Count("cart"), " carts");
     for (const std::string& store : env.Store("cache")) text += ", cache " + store;
-    for (Channel* channel : env.Channels("cart")) text += ", cart " + channel->target();
+    if (env.Count("cart") > 0) {
+      for (Channel* channel : env.Channels("cart")) text += ", cart " + channel->target();
+    }
     return absl::UnavailableError(text);
+  };
+  const auto call = [tell](Env& env) -> MadeService {
+    env.Channels("cart");
+    return tell(env);
   };
   const auto add = [shared](Flags& flags) { flags.Add("--shared", shared.get(), "Of both", {0, 9}); };
   return {.name = "shop",
           .title = "A shop.",
           .examples = "Examples:\n  shop --monolith",
           .services = {{.name = "cart", .flags = add, .make = tell},
-                       {.name = "front", .calls = {"cart"}, .stores = {"cache"}, .flags = add, .make = tell},
+                       {.name = "front", .stores = {"cache"}, .flags = add, .make = call},
                        {.name = "beside", .own_stores = {"cache"}, .make = tell}},
           .commands = {{.name = "check",
                         .help = "Ends",
@@ -105,7 +111,11 @@ TEST(Host, RefusesWhatIsMissingOrWrong) {
   const std::pair<std::vector<std::string>, const char*> cases[] = {
       {{}, "--service"},
       {{"--service", "nobody"}, "nobody"},
-      {{"--service", "front"}, "front calls cart: say where it is, --peer cart=ADDR"},
+      {{"--service", "front", "--store", "cache=unix:/c"},
+       "front calls cart: say where it is, --peer cart=ADDR"},
+      {{"--service", "front", "--store", "cache=unix:/c", "--peer", "cart=127.0.0.1:1", "--peer",
+        "bar=127.0.0.1:1"},
+       "--peer bar: front does not call it"},
       {{"--service", "front", "--peer", "cart=127.0.0.1:1"}, "--store cache=ADDR"},
       {{"--service", "cart", "--peer", "cart"}, "write NAME=ADDRESS"},
       {{"--service", "cart", "--peer", "cart=nonsense"}, "nonsense"},
@@ -191,10 +201,8 @@ TEST(Host, AStubOfSeveralInstancesHasTheOptionsOfTheFirstCall) {
     google::protobuf::StringValue in, out;
     return env.Stub<Cart>("cart").channel->Call(ctx, "/test.Cart/Go", in, &out);
   };
-  const HostProgram shop{.name = "shop",
-                         .title = "A shop.",
-                         .examples = "",
-                         .services = {{.name = "front", .calls = {"cart"}, .make = call}}};
+  const HostProgram shop{
+      .name = "shop", .title = "A shop.", .examples = "", .services = {{.name = "front", .make = call}}};
   const HostRun run = RunHost(shop, {"--service", "front", "--peer", "cart=127.0.0.1:1,127.0.0.1:2"});
   EXPECT_THAT(run.err, HasSubstr("intercepted"));
 }

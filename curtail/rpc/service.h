@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -100,11 +101,23 @@ struct MethodHandler {
   internal::TypedHandler typed = {};
 };
 
-// The services that a method may call, by their full names ("package.Service"). A store that it
-// waits for counts, under any name. None: it waits for none, and is served first.
+// What a method may wait for: a service by a stub of it or by its full name, "package.Service"; a
+// store by any name.
+struct PathCall {
+  template <class Stub>
+    requires requires { Stub::kServiceName; }
+  PathCall(const Stub&) : name(Stub::kServiceName) {}
+  template <class Name>
+    requires std::convertible_to<const Name&, std::string_view>
+  PathCall(const Name& n) : name(std::string_view(n)) {}
+
+  std::string name;
+};
+
+// What a method may call. Nothing: it waits for none, and is served first.
 struct DeclaredPath {
   std::string method;  // "Query"
-  std::vector<std::string> calls;
+  std::vector<PathCall> calls;
 };
 
 // A Service is a named set of handlers. Handlers run on many threads at once; the service guards

@@ -250,10 +250,11 @@ void PrintBase(const ServiceDescriptor& service, const Base& base, Printer& out)
 }
 
 void PrintStub(const ServiceDescriptor& service, Printer& out) {
-  out.Print(R"(
+  out.Print(ServiceVariables(service), R"(
   // Typed calls on a channel, which outlives the stub. Thread-safe.
   class Stub final {
    public:
+    static constexpr std::string_view kServiceName = "$full_name$";
     explicit Stub(::curtail::Channel* channel) : channel_(channel) {}
     ::curtail::Channel* channel() const { return channel_; }
 

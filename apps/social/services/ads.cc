@@ -37,11 +37,7 @@ const char kAdsSchema[] =
     "CREATE INDEX shows_of ON shows(ad);";
 
 struct AdsService final : Ads::CoroutineService {
-  AdsService(SqlDatabase& d, std::string path, Env& env)
-      : db(d),
-        file(std::move(path)),
-        unique_id(env.Stub<UniqueId>("unique-id")),
-        block_user(env.Stub<BlockUser>("block-user")) {}
+  AdsService(SqlDatabase& d, std::string path, Env& e) : db(d), file(std::move(path)), env(e) {}
 
   static absl::Status CheckAd(const Ad& ad) {
     const auto fits = [](const std::string& text, size_t most) {
@@ -184,18 +180,15 @@ struct AdsService final : Ads::CoroutineService {
   }
 
   std::vector<DeclaredPath> Paths() const override {
-    return {{"Create", {std::string(UniqueId::kServiceName)}},
-            {"Delete", {}},
-            {"ForgetUser", {}},
-            {"ListOwn", {}},
-            {"Show", {std::string(BlockUser::kServiceName)}},
-            {"Click", {}}};
+    return {{"Create", {unique_id}}, {"Delete", {}},         {"ForgetUser", {}},
+            {"ListOwn", {}},         {"Show", {block_user}}, {"Click", {}}};
   }
 
   SqlDatabase& db;
   ModelFile<AdsModel> file;
-  const UniqueId::Stub unique_id;
-  const BlockUser::Stub block_user;
+  Env& env;
+  const UniqueId::Stub unique_id = env.Stub<UniqueId>("unique-id");
+  const BlockUser::Stub block_user = env.Stub<BlockUser>("block-user");
   // Atomic; relaxed, a seed for each draw.
   std::atomic<uint64_t> draws{1};
 };
@@ -203,7 +196,6 @@ struct AdsService final : Ads::CoroutineService {
 HostedService HostedAds() {
   auto data = std::make_shared<Data>();
   return {.name = "ads",
-          .calls = {"unique-id", "block-user"},
           .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
             const absl::StatusOr<std::string> folder = apps::DataFolder(kApplication, data->folder);

@@ -42,21 +42,8 @@ constexpr Nanos kTakeBackTime = std::chrono::seconds(2), kFinishTime = std::chro
 constexpr int kMostWaitedFor = 16;
 
 struct ComposePostService final : ComposePost::CoroutineService {
-  explicit ComposePostService(Env& env)
-      : text(env.Stub<Text>("text")),
-        media(env.Stub<Media>("media")),
-        media_frontend(env.Stub<MediaFrontend>("media-frontend")),
-        unique_id(env.Stub<UniqueId>("unique-id")),
-        user(env.Stub<User>("user")),
-        url_shorten(env.Stub<UrlShorten>("url-shorten")),
-        storage(env.Stub<PostStorage>("post-storage")),
-        read_post(env.Stub<ReadPost>("read-post")),
-        favorite(env.Stub<Favorite>("favorite")),
-        repost_reply(env.Stub<RepostReply>("repost-reply")),
-        search(env.Stub<Search>("search")),
-        user_timeline(env.Stub<UserTimeline>("user-timeline")),
-        write_home(env.Stub<WriteHomeTimeline>("write-home-timeline")),
-        finisher([this](absl::FunctionRef<bool()> stopping) { return FinishLeft(stopping); }) {
+  explicit ComposePostService(Env& e)
+      : env(e), finisher([this](absl::FunctionRef<bool()> stopping) { return FinishLeft(stopping); }) {
     finisher.WorkWhileServing(env);
   }
 
@@ -280,17 +267,11 @@ struct ComposePostService final : ComposePost::CoroutineService {
   }
 
   std::vector<DeclaredPath> Paths() const override {
-    const std::string stored(PostStorage::kServiceName), media_of(Media::kServiceName);
-    const std::string urls(UrlShorten::kServiceName), own(UserTimeline::kServiceName);
-    const std::string homes(WriteHomeTimeline::kServiceName), refs(RepostReply::kServiceName);
-    const std::string searches(Search::kServiceName), images(MediaFrontend::kServiceName);
-    const std::string likes(Favorite::kServiceName);
-    const std::vector<std::string> deletion = {stored, own,  homes,    urls,  media_of,
-                                               likes,  refs, searches, images};
+    const std::vector<PathCall> deletion = {storage,  user_timeline, write_home, url_shorten,   media,
+                                            favorite, repost_reply,  search,     media_frontend};
     return {{"Compose",
-             {std::string(Text::kServiceName), media_of, std::string(UniqueId::kServiceName),
-              std::string(User::kServiceName), urls, stored, own, homes, std::string(ReadPost::kServiceName),
-              refs, searches, images, likes}},
+             {text, media, unique_id, user, url_shorten, storage, user_timeline, write_home, read_post,
+              repost_reply, search, media_frontend, favorite}},
             {"Delete", deletion},
             {"Finish", deletion}};
   }
@@ -365,28 +346,25 @@ struct ComposePostService final : ComposePost::CoroutineService {
   std::random_device seed;
   // Atomic; relaxed, a count from a random number on: of this process and this start.
   std::atomic<uint64_t> drafts{std::uniform_int_distribution<uint64_t>(1, uint64_t{1} << 62)(seed)};
-  const Text::Stub text;
-  const Media::Stub media;
-  const MediaFrontend::Stub media_frontend;
-  const UniqueId::Stub unique_id;
-  const User::Stub user;
-  const UrlShorten::Stub url_shorten;
-  const PostStorage::Stub storage;
-  const ReadPost::Stub read_post;
-  const Favorite::Stub favorite;
-  const RepostReply::Stub repost_reply;
-  const Search::Stub search;
-  const UserTimeline::Stub user_timeline;
-  const WriteHomeTimeline::Stub write_home;
+  Env& env;
+  const Text::Stub text = env.Stub<Text>("text");
+  const Media::Stub media = env.Stub<Media>("media");
+  const MediaFrontend::Stub media_frontend = env.Stub<MediaFrontend>("media-frontend");
+  const UniqueId::Stub unique_id = env.Stub<UniqueId>("unique-id");
+  const User::Stub user = env.Stub<User>("user");
+  const UrlShorten::Stub url_shorten = env.Stub<UrlShorten>("url-shorten");
+  const PostStorage::Stub storage = env.Stub<PostStorage>("post-storage");
+  const ReadPost::Stub read_post = env.Stub<ReadPost>("read-post");
+  const Favorite::Stub favorite = env.Stub<Favorite>("favorite");
+  const RepostReply::Stub repost_reply = env.Stub<RepostReply>("repost-reply");
+  const Search::Stub search = env.Stub<Search>("search");
+  const UserTimeline::Stub user_timeline = env.Stub<UserTimeline>("user-timeline");
+  const WriteHomeTimeline::Stub write_home = env.Stub<WriteHomeTimeline>("write-home-timeline");
   apps::Finisher finisher;
 };
 
 HostedService HostedComposePost() {
-  return {
-      .name = "compose-post",
-      .calls = {"text", "media", "media-frontend", "unique-id", "user", "url-shorten", "post-storage",
-                "read-post", "favorite", "repost-reply", "search", "user-timeline", "write-home-timeline"},
-      .make = [](Env& env) { return std::make_unique<ComposePostService>(env); }};
+  return {.name = "compose-post", .make = [](Env& env) { return std::make_unique<ComposePostService>(env); }};
 }
 
 }  // namespace curtail::social

@@ -37,11 +37,7 @@ const char kMessageSchema[] =
     "CREATE INDEX newest ON conversations(user, last);";
 
 struct DirectMessageService final : DirectMessaging::CoroutineService {
-  DirectMessageService(SqlDatabase& d, Env& env)
-      : db(d),
-        unique_id(env.Stub<UniqueId>("unique-id")),
-        user(env.Stub<User>("user")),
-        block_user(env.Stub<BlockUser>("block-user")) {}
+  DirectMessageService(SqlDatabase& d, Env& e) : db(d), env(e) {}
 
   Coroutine Send(Context& ctx, const MessageDraft& request, DirectMessage* reply) override {
     if (request.text().empty() || request.text().size() > kMostMessageBytes)
@@ -226,24 +222,23 @@ struct DirectMessageService final : DirectMessaging::CoroutineService {
   }
 
   std::vector<DeclaredPath> Paths() const override {
-    const std::string users(User::kServiceName), blocks(BlockUser::kServiceName);
-    return {{"Send", {std::string(UniqueId::kServiceName), users, blocks}},
-            {"List", {users, blocks}},
-            {"Read", {users, blocks}},
+    return {{"Send", {unique_id, user, block_user}},
+            {"List", {user, block_user}},
+            {"Read", {user, block_user}},
             {"Delete", {}},
             {"ForgetUser", {}}};
   }
 
   SqlDatabase& db;
-  const UniqueId::Stub unique_id;
-  const User::Stub user;
-  const BlockUser::Stub block_user;
+  Env& env;
+  const UniqueId::Stub unique_id = env.Stub<UniqueId>("unique-id");
+  const User::Stub user = env.Stub<User>("user");
+  const BlockUser::Stub block_user = env.Stub<BlockUser>("block-user");
 };
 
 HostedService HostedDirectMessage() {
   auto data = std::make_shared<Data>();
   return {.name = "direct-message",
-          .calls = {"unique-id", "user", "block-user"},
           .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
             auto db = apps::OpenData(env, *data, "direct-message",

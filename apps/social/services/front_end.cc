@@ -41,25 +41,7 @@ auto AdOf(const PostRequest& request) {
 }
 
 struct FrontEndService final : Social::CoroutineService {
-  FrontEndService(Sessions s, Env& env)
-      : sessions(std::move(s)),
-        accounts(env),
-        user(env.Stub<User>("user")),
-        graph(env.Stub<SocialGraph>("social-graph")),
-        block_user(env.Stub<BlockUser>("block-user")),
-        compose(env.Stub<ComposePost>("compose-post")),
-        media(env.Stub<MediaFrontend>("media-frontend")),
-        views(env),
-        favorite(env.Stub<Favorite>("favorite")),
-        repost_reply(env.Stub<RepostReply>("repost-reply")),
-        search(env.Stub<Search>("search")),
-        messaging(env.Stub<DirectMessaging>("direct-message")),
-        statistics(env.Stub<UserStatistics>("user-statistics")),
-        recommender(env.Stub<UserRecommender>("user-recommender")),
-        ads(env.Stub<Ads>("ads")),
-        home(env.Stub<HomeTimeline>("home-timeline")),
-        timeline(env.Stub<UserTimeline>("user-timeline")),
-        url_shorten(env.Stub<UrlShorten>("url-shorten")) {}
+  FrontEndService(Sessions s, Env& e) : env(e), sessions(std::move(s)), accounts(e), views(e) {}
 
   Coroutine Register(Context& ctx, const Credentials& request, Session* reply) override {
     Credentials content = request;
@@ -318,35 +300,32 @@ struct FrontEndService final : Social::CoroutineService {
 
   std::vector<DeclaredPath> Paths() const override {
     std::vector<DeclaredPath> paths;
-    paths.push_back({"ExpandUrl", {std::string(UrlShorten::kServiceName)}});
-    Declare<>({"Register", "Login", "Logout", "ChangePassword"}, &paths);
-    Declare<SocialGraph, BlockUser, ComposePost, PostStorage, Favorite, DirectMessaging, Ads, HomeTimeline>(
-        {"DeleteUser"}, &paths);
-    Declare<SocialGraph>({"Follow", "Unfollow", "Block", "ListFollowers", "ListFollowing"}, &paths);
-    Declare<BlockUser>({"Unblock", "ListBlocked", "SearchUsers"}, &paths);
-    Declare<ComposePost>({"Compose", "DeletePost"}, &paths);
-    Declare<HomeTimeline>({"ReadHomeTimeline"}, &paths);
-    Declare<UserTimeline>({"ReadUserTimeline"}, &paths);
-    Declare<MediaFrontend>({"UploadMedia", "AppendMedia", "DownloadMedia"}, &paths);
-    Declare<ReadPost>({"GetPost"}, &paths);
-    Declare<ReadPost, Favorite>({"AddFavorite"}, &paths);
-    Declare<Favorite>({"RemoveFavorite"}, &paths);
-    Declare<ReadPost, Favorite, BlockUser>({"ListFavoredBy", "ReadFavorites"}, &paths);
-    Declare<ReadPost, RepostReply>({"ReadReplies", "ReadReposts"}, &paths);
-    Declare<Search>({"SearchPosts"}, &paths);
-    Declare<DirectMessaging>({"SendMessage", "ReadConversation", "ListConversations", "DeleteMessage"},
-                             &paths);
-    Declare<UserStatistics>({"GetStatistics", "GetProfile"}, &paths);
-    Declare<UserRecommender>({"SuggestUsers"}, &paths);
-    Declare<Ads>({"ShowAds", "CreateAd", "ListOwnAds", "ClickAd", "DeleteAd"}, &paths);
+    // These, and `user`.
+    const auto declare = [&](std::initializer_list<const char*> methods, std::vector<PathCall> calls) {
+      calls.emplace_back(user);
+      for (const char* method : methods) paths.push_back({method, calls});
+    };
+    paths.push_back({"ExpandUrl", {url_shorten}});
+    declare({"Register", "Login", "Logout", "ChangePassword"}, {});
+    declare({"DeleteUser"},
+            {graph, block_user, compose, PostStorage::kServiceName, favorite, messaging, ads, home});
+    declare({"Follow", "Unfollow", "Block", "ListFollowers", "ListFollowing"}, {graph});
+    declare({"Unblock", "ListBlocked", "SearchUsers"}, {block_user});
+    declare({"Compose", "DeletePost"}, {compose});
+    declare({"ReadHomeTimeline"}, {home});
+    declare({"ReadUserTimeline"}, {timeline});
+    declare({"UploadMedia", "AppendMedia", "DownloadMedia"}, {media});
+    declare({"GetPost"}, {ReadPost::kServiceName});
+    declare({"AddFavorite"}, {ReadPost::kServiceName, favorite});
+    declare({"RemoveFavorite"}, {favorite});
+    declare({"ListFavoredBy", "ReadFavorites"}, {ReadPost::kServiceName, favorite, block_user});
+    declare({"ReadReplies", "ReadReposts"}, {ReadPost::kServiceName, repost_reply});
+    declare({"SearchPosts"}, {search});
+    declare({"SendMessage", "ReadConversation", "ListConversations", "DeleteMessage"}, {messaging});
+    declare({"GetStatistics", "GetProfile"}, {statistics});
+    declare({"SuggestUsers"}, {recommender});
+    declare({"ShowAds", "CreateAd", "ListOwnAds", "ClickAd", "DeleteAd"}, {ads});
     return paths;
-  }
-  // Methods that ask these, and `user`.
-  template <class... Callee>
-  static void Declare(std::initializer_list<const char*> methods, std::vector<DeclaredPath>* paths) {
-    for (const char* method : methods) {
-      paths->push_back({method, {std::string(User::kServiceName), std::string(Callee::kServiceName)...}});
-    }
   }
 
   Co<SocialId> CallerOf(Context& ctx, const auto& of) const { return sessions.CallerOf(ctx, of.token()); }
@@ -438,24 +417,25 @@ struct FrontEndService final : Social::CoroutineService {
     return ids.ids_size() < static_cast<int>(page.limit()) ? 0 : *ids.ids().rbegin();
   }
 
+  Env& env;
   const Sessions sessions;
   const Accounts accounts;
-  const User::Stub user;
-  const SocialGraph::Stub graph;
-  const BlockUser::Stub block_user;
-  const ComposePost::Stub compose;
-  const MediaFrontend::Stub media;
+  const User::Stub user = env.Stub<User>("user");
+  const SocialGraph::Stub graph = env.Stub<SocialGraph>("social-graph");
+  const BlockUser::Stub block_user = env.Stub<BlockUser>("block-user");
+  const ComposePost::Stub compose = env.Stub<ComposePost>("compose-post");
+  const MediaFrontend::Stub media = env.Stub<MediaFrontend>("media-frontend");
   const Views views;
-  const Favorite::Stub favorite;
-  const RepostReply::Stub repost_reply;
-  const Search::Stub search;
-  const DirectMessaging::Stub messaging;
-  const UserStatistics::Stub statistics;
-  const UserRecommender::Stub recommender;
-  const Ads::Stub ads;
-  const HomeTimeline::Stub home;
-  const UserTimeline::Stub timeline;
-  const UrlShorten::Stub url_shorten;
+  const Favorite::Stub favorite = env.Stub<Favorite>("favorite");
+  const RepostReply::Stub repost_reply = env.Stub<RepostReply>("repost-reply");
+  const Search::Stub search = env.Stub<Search>("search");
+  const DirectMessaging::Stub messaging = env.Stub<DirectMessaging>("direct-message");
+  const UserStatistics::Stub statistics = env.Stub<UserStatistics>("user-statistics");
+  const UserRecommender::Stub recommender = env.Stub<UserRecommender>("user-recommender");
+  const Ads::Stub ads = env.Stub<Ads>("ads");
+  const HomeTimeline::Stub home = env.Stub<HomeTimeline>("home-timeline");
+  const UserTimeline::Stub timeline = env.Stub<UserTimeline>("user-timeline");
+  const UrlShorten::Stub url_shorten = env.Stub<UrlShorten>("url-shorten");
 };
 
 HostedService HostedFrontEnd() {
@@ -466,9 +446,6 @@ HostedService HostedFrontEnd() {
   auto options = std::make_shared<Options>();
   return {
       .name = "front-end",
-      .calls = {"user", "social-graph", "block-user", "compose-post", "media-frontend", "read-post",
-                "favorite", "repost-reply", "search", "direct-message", "user-statistics", "user-recommender",
-                "ads", "home-timeline", "user-timeline", "url-shorten", "post-storage"},
       .flags =
           [options](Flags& flags) {
             apps::AddDataFlags(flags, &options->data);

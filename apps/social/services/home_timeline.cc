@@ -19,10 +19,7 @@
 namespace curtail::social {
 
 struct HomeTimelineService final : HomeTimeline::CoroutineService {
-  HomeTimelineService(std::unique_ptr<TimelineStore> store, Env& env)
-      : timelines(std::move(store)),
-        read_post(env.Stub<ReadPost>("read-post")),
-        graph(env.Stub<SocialGraph>("social-graph")) {}
+  HomeTimelineService(std::unique_ptr<TimelineStore> store, Env& e) : timelines(std::move(store)), env(e) {}
 
   Coroutine Add(Context& ctx, const HomeEntries& request, Nothing*) override {
     if (absl::Status status = apps::CheckCount(request.users_size(), apps::kMostIds, "users"); !status.ok())
@@ -94,19 +91,17 @@ struct HomeTimelineService final : HomeTimeline::CoroutineService {
   }
 
   std::vector<DeclaredPath> Paths() const override {
-    return {{"Add", {}},
-            {"Remove", {}},
-            {"ForgetUser", {}},
-            {"Read", {std::string(ReadPost::kServiceName), std::string(SocialGraph::kServiceName)}}};
+    return {{"Add", {}}, {"Remove", {}}, {"ForgetUser", {}}, {"Read", {read_post, graph}}};
   }
 
   const std::unique_ptr<TimelineStore> timelines;
-  const ReadPost::Stub read_post;
-  const SocialGraph::Stub graph;
+  Env& env;
+  const ReadPost::Stub read_post = env.Stub<ReadPost>("read-post");
+  const SocialGraph::Stub graph = env.Stub<SocialGraph>("social-graph");
 };
 
 HostedService HostedHomeTimeline() {
-  return HostedTimeline<HomeTimelineService>("home-timeline", {"read-post", "social-graph"},
+  return HostedTimeline<HomeTimelineService>("home-timeline",
                                              /*trimmed=*/true);
 }
 

@@ -35,8 +35,8 @@ struct MediaOptions {
 // Of a row `linked` says: 0, it waits for a post; 1, a post has it; 2, it has expired; 3, bytes of it are missing; 4, a draft
 // has it, whose post may not come about.
 struct MediaService final : Media::CoroutineService {
-  MediaService(const MediaOptions& o, SqlDatabase& d, UniqueId::Stub u)
-      : patience(static_cast<int64_t>(o.upload_h * 3'600'000)), db(d), unique_id(u) {}
+  MediaService(const MediaOptions& o, SqlDatabase& d, Env& e)
+      : patience(static_cast<int64_t>(o.upload_h * 3'600'000)), db(d), env(e) {}
 
   static absl::Status Check(const MediaItems& items) {
     static constexpr std::array<std::string_view, 6> kTypes = {"image/png",  "image/jpeg", "image/gif",
@@ -230,20 +230,20 @@ struct MediaService final : Media::CoroutineService {
   }
 
   std::vector<DeclaredPath> Paths() const override {
-    const std::vector<std::string> ids = {std::string(UniqueId::kServiceName)};
+    const std::vector<PathCall> ids = {unique_id};
     return {{"Create", ids},  {"Keep", {}}, {"Release", {}}, {"Register", ids},
             {"Complete", {}}, {"Find", {}}, {"Read", {}},    {"Delete", {}}};
   }
 
   const std::chrono::milliseconds patience;
   SqlDatabase& db;
-  const UniqueId::Stub unique_id;
+  Env& env;
+  const UniqueId::Stub unique_id = env.Stub<UniqueId>("unique-id");
 };
 
 HostedService HostedMedia() {
   auto options = std::make_shared<MediaOptions>();
   return {.name = "media",
-          .calls = {"unique-id"},
           .flags =
               [options](Flags& flags) {
                 apps::AddDataFlags(flags, &options->data);
@@ -263,7 +263,7 @@ HostedService HostedMedia() {
                  "CREATE INDEX waiting ON media(owner) WHERE linked <> 1",
                  "ALTER TABLE media ADD COLUMN draft INTEGER NOT NULL DEFAULT 0", apps::kOnceSchema});
             if (!db.ok()) return db.status();
-            return std::make_unique<MediaService>(*options, **db, env.Stub<UniqueId>("unique-id"));
+            return std::make_unique<MediaService>(*options, **db, env);
           }};
 }
 

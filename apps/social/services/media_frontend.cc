@@ -45,12 +45,11 @@ struct MediaFrontendOptions {
 };
 
 struct MediaFrontendService final : MediaFrontend::CoroutineService {
-  MediaFrontendService(const MediaFrontendOptions& options, std::string folder, Env& env)
+  MediaFrontendService(const MediaFrontendOptions& options, std::string folder, Env& e)
       : files(std::move(folder)),
         images(options.downloads, uint64_t{options.download_kib_s} << 10),
         videos(options.downloads, uint64_t{options.download_kib_s} << 10),
-        media(env.Stub<Media>("media")),
-        block_user(env.Stub<BlockUser>("block-user")) {}
+        env(e) {}
 
   static absl::Status CheckUpload(const FileOfUser& request, const apps::MediaKind& kind) {
     const std::string& bytes = request.file().data();
@@ -233,8 +232,7 @@ struct MediaFrontendService final : MediaFrontend::CoroutineService {
   }
 
   std::vector<DeclaredPath> Paths() const override {
-    const std::string items(Media::kServiceName), blocks(BlockUser::kServiceName);
-    return {{"Put", {items}}, {"Append", {items}}, {"Get", {items, blocks}}, {"Delete", {}}};
+    return {{"Put", {media}}, {"Append", {media}}, {"Get", {media, block_user}}, {"Delete", {}}};
   }
 
   const apps::MediaFiles files;
@@ -242,14 +240,14 @@ struct MediaFrontendService final : MediaFrontend::CoroutineService {
   apps::DownloadPlaces images, videos;
   // Atomic; relaxed, the time of the last line to the operator, 0 before the first.
   std::atomic<int64_t> told{0};
-  const Media::Stub media;
-  const BlockUser::Stub block_user;
+  Env& env;
+  const Media::Stub media = env.Stub<Media>("media");
+  const BlockUser::Stub block_user = env.Stub<BlockUser>("block-user");
 };
 
 HostedService HostedMediaFrontend() {
   auto options = std::make_shared<MediaFrontendOptions>();
   return {.name = "media-frontend",
-          .calls = {"media", "block-user"},
           .flags =
               [options](Flags& flags) {
                 apps::AddDataFlags(flags, &options->data);

@@ -20,11 +20,7 @@
 namespace curtail::social {
 
 struct ReadPostService final : ReadPost::CoroutineService {
-  explicit ReadPostService(Env& env)
-      : storage(env.Stub<PostStorage>("post-storage")),
-        block_user(env.Stub<BlockUser>("block-user")),
-        favorite(env.Stub<Favorite>("favorite")),
-        repost_reply(env.Stub<RepostReply>("repost-reply")) {}
+  explicit ReadPostService(Env& e) : env(e) {}
 
   Coroutine Read(Context& ctx, const ViewRequest& request, View* reply) override {
     if (absl::Status status = apps::CheckCount(request.ids_size(), kMostViewed, "ids"); !status.ok())
@@ -111,21 +107,18 @@ struct ReadPostService final : ReadPost::CoroutineService {
   }
 
   std::vector<DeclaredPath> Paths() const override {
-    return {{"Read",
-             {std::string(PostStorage::kServiceName), std::string(BlockUser::kServiceName),
-              std::string(Favorite::kServiceName), std::string(RepostReply::kServiceName)}}};
+    return {{"Read", {storage, block_user, favorite, repost_reply}}};
   }
 
-  const PostStorage::Stub storage;
-  const BlockUser::Stub block_user;
-  const Favorite::Stub favorite;
-  const RepostReply::Stub repost_reply;
+  Env& env;
+  const PostStorage::Stub storage = env.Stub<PostStorage>("post-storage");
+  const BlockUser::Stub block_user = env.Stub<BlockUser>("block-user");
+  const Favorite::Stub favorite = env.Stub<Favorite>("favorite");
+  const RepostReply::Stub repost_reply = env.Stub<RepostReply>("repost-reply");
 };
 
 HostedService HostedReadPost() {
-  return {.name = "read-post",
-          .calls = {"post-storage", "block-user", "favorite", "repost-reply"},
-          .make = [](Env& env) { return std::make_unique<ReadPostService>(env); }};
+  return {.name = "read-post", .make = [](Env& env) { return std::make_unique<ReadPostService>(env); }};
 }
 
 }  // namespace curtail::social

@@ -19,9 +19,9 @@ namespace curtail::social {
 constexpr uint64_t kMostSkipped = kMostHits - 100;
 
 struct SearchService final : Search::CoroutineService {
-  SearchService(std::unique_ptr<apps::JobStore> jobs, Env& env)
-      : parts(env.Channels("search-index")),
-        read_post(env.Stub<ReadPost>("read-post")),
+  SearchService(std::unique_ptr<apps::JobStore> jobs, Env& e)
+      : parts(e.Channels("search-index")),
+        env(e),
         queue(std::move(jobs), /*group=*/64, [this](std::span<apps::Job> jobs) { Deliver(jobs); }) {
     queue.WorkWhileServing(env);
   }
@@ -100,20 +100,18 @@ struct SearchService final : Search::CoroutineService {
   }
 
   std::vector<DeclaredPath> Paths() const override {
-    return {{"Enqueue", {}},
-            {"Look", {}},
-            {"Query", {std::string(SearchIndex::kServiceName), std::string(ReadPost::kServiceName)}}};
+    return {{"Enqueue", {}}, {"Look", {}}, {"Query", {SearchIndex::kServiceName, read_post}}};
   }
 
   const std::vector<Channel*> parts;
-  const ReadPost::Stub read_post;
+  Env& env;
+  const ReadPost::Stub read_post = env.Stub<ReadPost>("read-post");
   apps::JobQueue queue;
 };
 
 HostedService HostedSearch() {
   auto data = std::make_shared<Data>();
   return {.name = "search",
-          .calls = {"search-index", "read-post"},
           .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
             auto jobs = apps::OpenJobs(env, *data, "search");

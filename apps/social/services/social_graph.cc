@@ -22,8 +22,7 @@ namespace curtail::social {
 constexpr Nanos kEndTime = std::chrono::seconds(2);
 
 struct SocialGraphService final : SocialGraph::CoroutineService {
-  SocialGraphService(std::unique_ptr<GraphStore> s, Env& env)
-      : store(std::move(s)), block_user(env.Stub<BlockUser>("block-user")) {}
+  SocialGraphService(std::unique_ptr<GraphStore> s, Env& e) : store(std::move(s)), env(e) {}
 
   Coroutine Follow(Context& ctx, const Edge& request, Changed* reply) override {
     if (request.from() == request.to()) co_return absl::InvalidArgumentError("a user cannot follow itself");
@@ -92,19 +91,24 @@ struct SocialGraphService final : SocialGraph::CoroutineService {
   }
 
   std::vector<DeclaredPath> Paths() const override {
-    const std::string blocks(BlockUser::kServiceName);
-    return {{"Follow", {blocks}}, {"Unfollow", {}},  {"Block", {blocks}}, {"ForgetUser", {}},
-            {"Followers", {}},    {"Followees", {}}, {"Look", {}},        {"CountOf", {}}};
+    return {{"Follow", {block_user}},
+            {"Unfollow", {}},
+            {"Block", {block_user}},
+            {"ForgetUser", {}},
+            {"Followers", {}},
+            {"Followees", {}},
+            {"Look", {}},
+            {"CountOf", {}}};
   }
 
   const std::unique_ptr<GraphStore> store;
-  const BlockUser::Stub block_user;
+  Env& env;
+  const BlockUser::Stub block_user = env.Stub<BlockUser>("block-user");
 };
 
 HostedService HostedSocialGraph() {
   auto data = std::make_shared<Data>();
   return {.name = "social-graph",
-          .calls = {"block-user"},
           .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
             auto store = OpenGraph(env, *data);

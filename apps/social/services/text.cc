@@ -55,7 +55,7 @@ TextParts PartsOf(std::string_view text) {
 }
 
 struct TextService final : Text::CoroutineService {
-  TextService(UrlShorten::Stub u, UserMention::Stub m) : url_shorten(u), user_mention(m) {}
+  explicit TextService(Env& e) : env(e) {}
 
   Coroutine Process(Context& ctx, const PlainText& request, ProcessedText* reply) override {
     const std::string& text = request.text();
@@ -84,19 +84,15 @@ struct TextService final : Text::CoroutineService {
     co_return absl::OkStatus();
   }
 
-  std::vector<DeclaredPath> Paths() const override {
-    return {{"Process", {std::string(UrlShorten::kServiceName), std::string(UserMention::kServiceName)}}};
-  }
+  std::vector<DeclaredPath> Paths() const override { return {{"Process", {url_shorten, user_mention}}}; }
 
-  const UrlShorten::Stub url_shorten;
-  const UserMention::Stub user_mention;
+  Env& env;
+  const UrlShorten::Stub url_shorten = env.Stub<UrlShorten>("url-shorten");
+  const UserMention::Stub user_mention = env.Stub<UserMention>("user-mention");
 };
 
 HostedService HostedText() {
-  return {.name = "text", .calls = {"url-shorten", "user-mention"}, .make = [](Env& env) {
-            return std::make_unique<TextService>(env.Stub<UrlShorten>("url-shorten"),
-                                                 env.Stub<UserMention>("user-mention"));
-          }};
+  return {.name = "text", .make = [](Env& env) { return std::make_unique<TextService>(env); }};
 }
 
 }  // namespace curtail::social

@@ -59,8 +59,8 @@ absl::Status CheckCredentials(const Credentials& given) {
 }
 
 struct UserService final : User::CoroutineService {
-  UserService(const UserOptions& o, std::string s, SqlDatabase& d, UniqueId::Stub u)
-      : options(o), secret(std::move(s)), db(d), unique_id(u), hashing(o.hashes, kMostPasswords) {}
+  UserService(const UserOptions& o, std::string s, SqlDatabase& d, Env& e)
+      : options(o), secret(std::move(s)), db(d), env(e), hashing(o.hashes, kMostPasswords) {}
 
   Coroutine Register(Context& ctx, const Credentials& request, Session* reply) override {
     if (absl::Status status = CheckCredentials(request); !status.ok()) co_return status;
@@ -243,7 +243,7 @@ struct UserService final : User::CoroutineService {
   }
 
   std::vector<DeclaredPath> Paths() const override {
-    return {{"Register", {std::string(UniqueId::kServiceName)}},
+    return {{"Register", {unique_id}},
             {"Login", {}},
             {"EndSession", {}},
             {"ChangePassword", {}},
@@ -299,14 +299,14 @@ struct UserService final : User::CoroutineService {
   const UserOptions options;
   const std::string secret;
   SqlDatabase& db;
-  const UniqueId::Stub unique_id;
+  Env& env;
+  const UniqueId::Stub unique_id = env.Stub<UniqueId>("unique-id");
   Semaphore hashing;
 };
 
 HostedService HostedUser() {
   auto options = std::make_shared<UserOptions>();
   return {.name = "user",
-          .calls = {"unique-id"},
           .flags =
               [options](Flags& flags) {
                 apps::AddDataFlags(flags, &options->data);
@@ -325,8 +325,7 @@ HostedService HostedUser() {
             if (!db.ok()) return db.status();
             auto secret = apps::TokenSecret(options->data);
             if (!secret.ok()) return secret.status();
-            return std::make_unique<UserService>(*options, *std::move(secret), **db,
-                                                 env.Stub<UniqueId>("unique-id"));
+            return std::make_unique<UserService>(*options, *std::move(secret), **db, env);
           }};
 }
 

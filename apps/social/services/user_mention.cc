@@ -10,7 +10,7 @@
 namespace curtail::social {
 
 struct UserMentionService final : UserMention::CoroutineService {
-  explicit UserMentionService(User::Stub u) : user(u) {}
+  explicit UserMentionService(Env& e) : env(e) {}
 
   Coroutine Resolve(Context& ctx, const Names& request, People* reply) override {
     std::vector<std::string> names(request.names().begin(), request.names().end());
@@ -24,17 +24,14 @@ struct UserMentionService final : UserMention::CoroutineService {
     co_return found.status();
   }
 
-  std::vector<DeclaredPath> Paths() const override {
-    return {{"Resolve", {std::string(User::kServiceName)}}};
-  }
+  std::vector<DeclaredPath> Paths() const override { return {{"Resolve", {user}}}; }
 
-  const User::Stub user;
+  Env& env;
+  const User::Stub user = env.Stub<User>("user");
 };
 
 HostedService HostedUserMention() {
-  return {.name = "user-mention", .calls = {"user"}, .make = [](Env& env) {
-            return std::make_unique<UserMentionService>(env.Stub<User>("user"));
-          }};
+  return {.name = "user-mention", .make = [](Env& env) { return std::make_unique<UserMentionService>(env); }};
 }
 
 }  // namespace curtail::social

@@ -20,11 +20,7 @@ namespace curtail::social {
 constexpr size_t kCandidates = 500;
 
 struct UserRecommenderService final : UserRecommender::CoroutineService {
-  UserRecommenderService(std::string path, Env& env)
-      : file(std::move(path)),
-        user(env.Stub<User>("user")),
-        graph(env.Stub<SocialGraph>("social-graph")),
-        block_user(env.Stub<BlockUser>("block-user")) {}
+  UserRecommenderService(std::string path, Env& e) : file(std::move(path)), env(e) {}
 
   Coroutine Recommend(Context& ctx, const RecommendQuery& request, People* reply) override {
     const auto model = file.Get();
@@ -54,22 +50,18 @@ struct UserRecommenderService final : UserRecommender::CoroutineService {
     co_return absl::OkStatus();
   }
 
-  std::vector<DeclaredPath> Paths() const override {
-    return {{"Recommend",
-             {std::string(User::kServiceName), std::string(SocialGraph::kServiceName),
-              std::string(BlockUser::kServiceName)}}};
-  }
+  std::vector<DeclaredPath> Paths() const override { return {{"Recommend", {user, graph, block_user}}}; }
 
   ModelFile<FollowModel> file;
-  const User::Stub user;
-  const SocialGraph::Stub graph;
-  const BlockUser::Stub block_user;
+  Env& env;
+  const User::Stub user = env.Stub<User>("user");
+  const SocialGraph::Stub graph = env.Stub<SocialGraph>("social-graph");
+  const BlockUser::Stub block_user = env.Stub<BlockUser>("block-user");
 };
 
 HostedService HostedUserRecommender() {
   auto data = std::make_shared<Data>();
   return {.name = "user-recommender",
-          .calls = {"user", "social-graph", "block-user"},
           .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
             const absl::StatusOr<std::string> folder = apps::DataFolder(kApplication, data->folder);

@@ -11,11 +11,7 @@
 namespace curtail::social {
 
 struct UserStatisticsService final : UserStatistics::CoroutineService {
-  explicit UserStatisticsService(Env& env)
-      : storage(env.Stub<PostStorage>("post-storage")),
-        graph(env.Stub<SocialGraph>("social-graph")),
-        block_user(env.Stub<BlockUser>("block-user")),
-        favorite(env.Stub<Favorite>("favorite")) {}
+  explicit UserStatisticsService(Env& e) : env(e) {}
 
   Coroutine Of(Context& ctx, const StatisticsQuery& request, Statistics* reply) override {
     UserId of;
@@ -37,20 +33,18 @@ struct UserStatisticsService final : UserStatistics::CoroutineService {
   }
 
   std::vector<DeclaredPath> Paths() const override {
-    return {{"Of",
-             {std::string(PostStorage::kServiceName), std::string(SocialGraph::kServiceName),
-              std::string(Favorite::kServiceName), std::string(BlockUser::kServiceName)}}};
+    return {{"Of", {storage, graph, favorite, block_user}}};
   }
 
-  const PostStorage::Stub storage;
-  const SocialGraph::Stub graph;
-  const BlockUser::Stub block_user;
-  const Favorite::Stub favorite;
+  Env& env;
+  const PostStorage::Stub storage = env.Stub<PostStorage>("post-storage");
+  const SocialGraph::Stub graph = env.Stub<SocialGraph>("social-graph");
+  const BlockUser::Stub block_user = env.Stub<BlockUser>("block-user");
+  const Favorite::Stub favorite = env.Stub<Favorite>("favorite");
 };
 
 HostedService HostedUserStatistics() {
   return {.name = "user-statistics",
-          .calls = {"post-storage", "social-graph", "favorite", "block-user"},
           .make = [](Env& env) { return std::make_unique<UserStatisticsService>(env); }};
 }
 

@@ -14,8 +14,7 @@
 namespace curtail::social {
 
 struct UserTimelineService final : UserTimeline::CoroutineService {
-  UserTimelineService(std::unique_ptr<TimelineStore> store, Env& env)
-      : timelines(std::move(store)), read_post(env.Stub<ReadPost>("read-post")) {}
+  UserTimelineService(std::unique_ptr<TimelineStore> store, Env& e) : timelines(std::move(store)), env(e) {}
 
   Coroutine Append(Context& ctx, const TimelineEntry& request, Nothing*) override {
     return timelines->Add(ctx, {{.user = request.user(), .post = request.post(), .author = request.user()}});
@@ -41,15 +40,16 @@ struct UserTimelineService final : UserTimeline::CoroutineService {
   }
 
   std::vector<DeclaredPath> Paths() const override {
-    return {{"Append", {}}, {"Remove", {}}, {"Read", {std::string(ReadPost::kServiceName)}}};
+    return {{"Append", {}}, {"Remove", {}}, {"Read", {read_post}}};
   }
 
   const std::unique_ptr<TimelineStore> timelines;
-  const ReadPost::Stub read_post;
+  Env& env;
+  const ReadPost::Stub read_post = env.Stub<ReadPost>("read-post");
 };
 
 HostedService HostedUserTimeline() {
-  return HostedTimeline<UserTimelineService>("user-timeline", {"read-post"}, /*trimmed=*/false);
+  return HostedTimeline<UserTimelineService>("user-timeline", /*trimmed=*/false);
 }
 
 }  // namespace curtail::social

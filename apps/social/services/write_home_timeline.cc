@@ -17,10 +17,9 @@ namespace curtail::social {
 
 struct WriteHomeTimelineService final : WriteHomeTimeline::CoroutineService {
   WriteHomeTimelineService(std::unique_ptr<apps::JobStore> jobs, std::unique_ptr<apps::JobStore> long_jobs,
-                           uint32_t many, Env& env)
+                           uint32_t many, Env& e)
       : many_followers(many),
-        graph(env.Stub<SocialGraph>("social-graph")),
-        home(env.Stub<HomeTimeline>("home-timeline")),
+        env(e),
         long_queue(std::move(long_jobs), /*group=*/1,
                    [this](std::span<apps::Job> some) { Attempt(some[0], /*puts_off=*/false); }),
         queue(std::move(jobs), /*group=*/1,
@@ -87,8 +86,9 @@ struct WriteHomeTimelineService final : WriteHomeTimeline::CoroutineService {
   }
 
   const uint32_t many_followers;
-  const SocialGraph::Stub graph;
-  const HomeTimeline::Stub home;
+  Env& env;
+  const SocialGraph::Stub graph = env.Stub<SocialGraph>("social-graph");
+  const HomeTimeline::Stub home = env.Stub<HomeTimeline>("home-timeline");
   apps::JobQueue long_queue, queue;  // of which the second puts jobs into the first
 };
 
@@ -99,7 +99,6 @@ HostedService HostedWriteHomeTimeline() {
   };
   auto options = std::make_shared<Options>();
   return {.name = "write-home-timeline",
-          .calls = {"social-graph", "home-timeline"},
           .flags =
               [options](Flags& flags) {
                 apps::AddDataFlags(flags, &options->data);

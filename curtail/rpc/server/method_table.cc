@@ -39,7 +39,8 @@ absl::Status MethodTable::AddPaths(const Service& service) {
       return absl::InvalidArgumentError(
           Join(service.FullName(), " declares the calls of a method that it has not: ", path.method));
     }
-    method->calls = std::move(path.calls);
+    std::vector<std::string>& names = method->calls.emplace();
+    for (PathCall& call : path.calls) names.push_back(std::move(call.name));
   }
   return absl::OkStatus();
 }

@@ -51,9 +51,7 @@ struct FrontService final : Front::CoroutineService {
 };
 
 HostedService HostedFront() {
-  return {.name = "front", .calls = {"text", "user", "post", "timeline"}, .make = [](Env& env) {
-            return std::make_unique<FrontService>(env);
-          }};
+  return {.name = "front", .make = [](Env& env) { return std::make_unique<FrontService>(env); }};
 }
 
 }  // namespace curtail::toy

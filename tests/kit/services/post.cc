@@ -31,7 +31,7 @@ struct PostService final : PostStorage::CoroutineService {
 };
 
 HostedService HostedPost() {
-  return {.name = "post", .calls = {"user"}, .stores = {"post-cache"}, .make = [](Env& env) -> MadeService {
+  return {.name = "post", .stores = {"post-cache"}, .make = [](Env& env) -> MadeService {
             auto address = StoreAddress::Parse(env.Store("post-cache").front());
             if (!address.ok()) return address.status();
             return std::make_unique<PostService>(env.Stub<User>("user"), *address);

@@ -22,9 +22,8 @@ struct TextService final : Text::CoroutineService {
 
 // [hosted]
 HostedService HostedText() {
-  return {.name = "text", .calls = {"count"}, .make = [](Env& env) {
-            return std::make_unique<TextService>(env.Stub<Count>("count"));
-          }};
+  return {.name = "text",
+          .make = [](Env& env) { return std::make_unique<TextService>(env.Stub<Count>("count")); }};
 }
 // [/hosted]
 

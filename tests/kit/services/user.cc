@@ -28,7 +28,7 @@ struct UserService final : User::CoroutineService {
 };
 
 HostedService HostedUser() {
-  return {.name = "user", .calls = {"post", "timeline"}, .make = [](Env& env) {
+  return {.name = "user", .make = [](Env& env) {
             return std::make_unique<UserService>(env.Stub<PostStorage>("post"),
                                                  env.Stub<Timeline>("timeline"));
           }};

@@ -22,9 +22,8 @@ struct ClerkService final : Clerk::Service {
 };
 
 HostedService HostedClerk() {
-  return {.name = "clerk", .calls = {"archive"}, .make = [](Env& env) {
-            return std::make_unique<ClerkService>(env.Stub<Archive>("archive"));
-          }};
+  return {.name = "clerk",
+          .make = [](Env& env) { return std::make_unique<ClerkService>(env.Stub<Archive>("archive")); }};
 }
 
 }  // namespace curtail::desk

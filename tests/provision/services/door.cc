@@ -17,9 +17,8 @@ struct DoorService final : Door::CoroutineService {
 };
 
 HostedService HostedDoor() {
-  return {.name = "door", .calls = {"clerk"}, .make = [](Env& env) {
-            return std::make_unique<DoorService>(env.Stub<Clerk>("clerk"));
-          }};
+  return {.name = "door",
+          .make = [](Env& env) { return std::make_unique<DoorService>(env.Stub<Clerk>("clerk")); }};
 }
 
 }  // namespace curtail::desk
