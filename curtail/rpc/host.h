@@ -45,9 +45,9 @@ class Env {
   Env& operator=(const Env&) = delete;
 
   // Channels to the instances of a service, in the topology's order: --peer NAME=ADDR,ADDR.
-  // `options` are those of the first call for a name. Whatever make() asks for is a call of the
-  // service: without an address there are no channels, and the process ends with an error once
-  // make() returns, as it does if --peer names a service that make() does not ask for.
+  // `options` are those of the first call for a name. The services that make() asks for are those
+  // that this one calls. The process ends with an error after make() if --peer lacks one of them,
+  // or names another.
   const std::vector<Channel*>& Channels(std::string_view service, const ChannelOptions& options = {});
   // A typed stub of it: env.Stub<User>("user"). Several instances share the calls by --balancer, or
   // else "least_request"; within a monolith the first has all. They have the options of the first

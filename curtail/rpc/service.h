@@ -101,8 +101,8 @@ struct MethodHandler {
   internal::TypedHandler typed = {};
 };
 
-// What a method may wait for: a service by a stub of it or by its full name, "package.Service"; a
-// store by any name.
+// A PathCall is one thing that a method may wait for: a service by a stub of it or by its full
+// name, "package.Service"; a store by any name.
 struct PathCall {
   template <class Stub>
     requires requires { Stub::kServiceName; }
@@ -114,7 +114,7 @@ struct PathCall {
   std::string name;
 };
 
-// What a method may call. Nothing: it waits for none, and is served first.
+// A DeclaredPath has all that a method may call. A method that calls nothing is served first.
 struct DeclaredPath {
   std::string method;  // "Query"
   std::vector<PathCall> calls;
