@@ -37,11 +37,14 @@ namespace curtail::internal {
 namespace {
 
 constexpr size_t kReadChunk = 64u << 10;
-// Of a read beyond the end of a long message, or ahead of one: holds its first frames' headers.
+// Of a read beyond the end of a long message, or ahead of one: holds its first frames' headers. Of any at a server while what
+// comes costs much to take in.
 constexpr size_t kReadLittle = 4u << 10;
 // One connection may read so many chunks while others wait; at a server, it may take so long.
 constexpr int kReadBatch = 16;
 constexpr Nanos kReadTime = std::chrono::microseconds(250);
+// A chunk is dear that takes all that time, and cheap again once a little takes no more than its part.
+constexpr Nanos kCheapTime = kReadTime / (kReadChunk / kReadLittle);
 constexpr size_t kWriteChunk = 256u << 10;
 // An idle connection keeps no larger output buffer than this.
 constexpr size_t kOwnBuffer = 16u << 10;
@@ -207,7 +210,7 @@ bool Connection::FinishConnect() {
 ssize_t Connection::ReadSome(InputBuffer& buffer, bool first, bool* emptied, absl::Status* status) {
   std::span<char> room;
   if ((long_ || !first) && special_ == 0) room = session_.Room();
-  const size_t most = room.empty() && !long_ ? kReadChunk : kReadLittle;
+  const size_t most = room.empty() && !long_ && !dear_ ? kReadChunk : kReadLittle;
   ssize_t n = 0;
   if (notes_arrivals_) [[unlikely]] {
     n = ReceiveStamped(fd_.get(), room, {buffer.bytes, most}, &arrived_);
@@ -245,6 +248,8 @@ void Connection::ReadAll(bool hangup) {
     }
     if (!status.ok()) return Fail(status);
     if (closed_) return;
+    if (!client_ && static_cast<size_t>(n) >= kReadLittle)
+      dear_ = Now() - now() > (dear_ ? kCheapTime : kReadTime);
     // A short read emptied the socket: what comes later is a new edge. Not so after a hang-up, whose edge is
     // this one.
     if (emptied && !hangup) return;

@@ -196,6 +196,7 @@ class Connection : public PollHandler,
   bool paused_ = false;  // input stays in the socket
   bool notes_arrivals_ = false;
   bool long_ = false;  // the peer has last sent a long message: the next may be one, too
+  bool dear_ = false;  // what it has last sent took long to take in: a server reads it a little at a time
   uint64_t written_ = 0;
   TimePoint now_;        // zero: not read
   TimePoint arrived_;    // zero: not known
