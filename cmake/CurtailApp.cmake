@@ -1,5 +1,5 @@
 # curtail_app(NAME PROTOS a.proto ... SERVICES a.cc ... | SERVICE_FOLDER folder
-#             [CORE a.cc ...] [WORKLOAD a.cc ...] [COMMANDS a.cc ...] [LIBS lib ...] [HTTP])
+#             [CORE a.cc ...] [WORKLOAD a.cc ...] [COMMANDS a.cc ...] [KIT part ...] [LIBS lib ...] [HTTP])
 #
 # An application: the program NAME, which serves any of its services, from main.cc. With a SERVICE_FOLDER that file may be
 # missing: every source there, compose-post.cc, defines curtail::HostedService curtail::NAME::HostedComposePost(), and the
@@ -9,12 +9,13 @@
 #   SERVICES  a source a service: NAME_services
 #   WORKLOAD  what the tools send, with curtail::NAME::Requests() (apps/kit/requests.h): NAME_workload
 #   COMMANDS  sources of the program's own commands, with curtail::NAME::Commands(); for a main.cc that is missing
+#   KIT       folders of apps/kit that have libraries of their own; the protos may import those of the parts
 #   LIBS      what the core links privately
 #   HTTP      the protos import google/api/annotations.proto
 # Applications with a WORKLOAD and a topology.yaml that are declared before tools/curtail are part of the command, and of an
 # installation.
 function(curtail_app name)
-  cmake_parse_arguments(ARG "HTTP" "SERVICE_FOLDER" "CORE;PROTOS;SERVICES;WORKLOAD;COMMANDS;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "HTTP" "SERVICE_FOLDER" "CORE;PROTOS;SERVICES;WORKLOAD;COMMANDS;KIT;LIBS" ${ARGN})
   set(main main.cc)
   if(ARG_SERVICE_FOLDER)
     file(GLOB found CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_SERVICE_FOLDER}/*.cc)
@@ -33,11 +34,21 @@ function(curtail_app name)
   if(NOT ARG_SERVICES OR NOT ARG_PROTOS OR ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "curtail_app(${name}): wants PROTOS and SERVICES, but got \"${ARGN}\"")
   endif()
-  set(http)
+  set(libs)
+  set(imports)
   if(ARG_HTTP)
-    set(http LIBS curtail_http_annotations IMPORT_DIRS ${PROJECT_SOURCE_DIR}/curtail/gateway)
+    list(APPEND libs curtail_http_annotations)
+    list(APPEND imports ${PROJECT_SOURCE_DIR}/curtail/gateway)
   endif()
-  curtail_proto(${name}_proto PROTOS ${ARG_PROTOS} ${http})
+  foreach(part ${ARG_KIT})
+    curtail_kit(${part})
+    if(TARGET apps_${part}_proto)
+      list(APPEND libs apps_${part}_proto)
+      list(APPEND imports ${PROJECT_SOURCE_DIR}/apps/kit/${part})
+    endif()
+  endforeach()
+  list(TRANSFORM ARG_KIT PREPEND apps_)
+  curtail_proto(${name}_proto PROTOS ${ARG_PROTOS} LIBS ${libs} IMPORT_DIRS ${imports})
   set(below ${name}_proto)
   if(ARG_CORE)
     add_library(${name}_core STATIC ${ARG_CORE})
@@ -51,7 +62,7 @@ function(curtail_app name)
   endif()
   add_library(${name}_services STATIC ${ARG_SERVICES})
   target_include_directories(${name}_services PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
-  target_link_libraries(${name}_services PUBLIC apps_kit ${below} PRIVATE absl::strings ${ARG_LIBS} curtail_options)
+  target_link_libraries(${name}_services PUBLIC apps_kit ${below} ${ARG_KIT} PRIVATE absl::strings ${ARG_LIBS} curtail_options)
   curtail_unoptimised(${name}_services)
   curtail_executable(${name} SOURCES ${main} ${ARG_COMMANDS} LIBS ${name}_services)
   target_link_libraries(${name} PRIVATE absl::strings)
@@ -64,6 +75,13 @@ function(curtail_app name)
     # Where the installed command looks for it. The topology is a copy to begin one's own with; the command has its own.
     install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/curtail)
     install(FILES topology.yaml DESTINATION ${CMAKE_INSTALL_DATADIR}/curtail/${name})
+  endif()
+endfunction()
+
+# curtail_kit(PART): the library apps_PART of apps/kit/PART, which needs packages that not every application has.
+function(curtail_kit part)
+  if(NOT TARGET apps_${part})
+    add_subdirectory(${PROJECT_SOURCE_DIR}/apps/kit/${part} ${PROJECT_BINARY_DIR}/apps/kit/${part})
   endif()
 endfunction()
 

@@ -9,6 +9,7 @@
 
 #include "apps/kit/temp_dir.h"
 #include "apps/social/account_testing.h"
+#include "apps/social/data.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/testing.h"
 #include "curtail/store/store_testing.h"

@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "apps/social/data.h"
 #include "apps/social/social_testing.h"
 #include "content.curtail.h"
 #include "curtail/store/sql/sqlite.h"

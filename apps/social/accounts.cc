@@ -21,6 +21,7 @@
 #include "apps/kit/for_clients.h"
 #include "apps/kit/forward.h"
 #include "apps/kit/run_here.h"
+#include "apps/social/data.h"
 #include "curtail/rpc/when_all.h"
 
 namespace curtail::social {
@@ -95,7 +96,7 @@ Coroutine Accounts::FinishPosts(Context& ctx, uint64_t author) const {
 
 absl::Status Accounts::DeleteLeft(absl::FunctionRef<bool()> stopping) const {
   absl::Status status;
-  EdgePage page;
+  IdPage page;
   page.set_limit(kAccountsAtOnce);
   Ids closed;
   do {

@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "apps/kit/jobs/finisher.h"
+#include "apps/social/data.h"
 #include "content.curtail.h"
 #include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/host.h"

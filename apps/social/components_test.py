@@ -39,8 +39,13 @@ def main(sources):
     by_name = {row[0]: row for row in rows}
     assert len(by_name) == len(rows), "a component has two rows"
     assert list(by_name) == list(services), set(by_name) ^ set(services) or "the order differs from the topology's"
-    protos = set(re.findall(r"^service (\w+)", "".join(p.read_text() for p in social.glob("*.proto")), re.M))
-    code = "".join(p.read_text() for p in [*social.glob("*.cc"), *social.glob("*.h"), *social.glob("services/*.cc")])
+    folders = (social, social / "services", root / "apps/kit/accounts")
+
+    def text_of(*patterns):
+        return "".join(path.read_text() for folder in folders for pattern in patterns for path in folder.glob(pattern))
+
+    protos = set(re.findall(r"^service (\w+)", text_of("*.proto"), re.M))
+    code = text_of("*.cc", "*.h")
     stores = []
     for name, keys in services.items():
         _, kind, protocol, store = by_name[name]

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "apps/social/account_testing.h"
+#include "apps/social/data.h"
 #include "apps/social/social_testing.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/testing.h"

@@ -24,6 +24,7 @@
 #include <thread>
 
 #include "apps/kit/temp_dir.h"
+#include "apps/social/data.h"
 #include "apps/social/guests_testing.h"
 #include "apps/social/ledger_testing.h"
 #include "apps/social/preload_testing.h"

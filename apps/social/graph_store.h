@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "apps/kit/data/data.h"
 #include "apps/kit/once.h"
+#include "apps/social/data.h"
 #include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/host.h"
 #include "curtail/store/address.h"

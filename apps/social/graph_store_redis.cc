@@ -14,6 +14,7 @@
 
 #include "apps/kit/accounts/gone.h"
 #include "apps/kit/data/redis_sets.h"
+#include "apps/social/data.h"
 #include "apps/social/graph_store.h"
 #include "apps/social/page.h"
 #include "curtail/base/strings.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/kit/accounts/gone.h"
+#include "apps/social/data.h"
 #include "apps/social/graph_store.h"
 #include "apps/social/page.h"
 

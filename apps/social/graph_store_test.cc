@@ -14,6 +14,7 @@
 #include "apps/kit/once_testing.h"
 #include "apps/kit/run_here.h"
 #include "apps/kit/temp_dir.h"
+#include "apps/social/data.h"
 #include "apps/social/graph_store.h"
 #include "apps/social/page.h"
 #include "apps/social/social_testing.h"

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 
+#include "apps/social/data.h"
 #include "apps/social/left_testing.h"
 #include "curtail/base/strings.h"
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "apps/social/data.h"
 #include "apps/social/ledger_testing.h"
 #include "apps/social/social_testing.h"
 #include "curtail/base/rng.h"

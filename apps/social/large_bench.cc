@@ -19,6 +19,7 @@
 
 #include "apps/kit/parallel.h"
 #include "apps/kit/temp_dir.h"
+#include "apps/social/data.h"
 #include "bench/common/program.h"
 #include "bench/common/report.h"
 #include "bench/common/round.h"

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "apps/social/data.h"
 #include "apps/social/social_testing.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/testing.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/social/left_testing.h"
 
+#include "apps/social/data.h"
 #include "content.curtail.h"
 #include "curtail/base/strings.h"
 #include "messages.curtail.h"

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/social/data.h"
 #include "apps/social/media_testing.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/testing.h"

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/social/data.h"
 #include "apps/social/social_testing.h"
 #include "content.curtail.h"
 #include "curtail/base/testing.h"

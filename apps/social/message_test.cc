@@ -3,6 +3,7 @@
 // Direct messages and the statistics of a user, as clients see them.
 #include <gmock/gmock.h>
 
+#include "apps/social/data.h"
 #include "apps/social/social_testing.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/testing.h"

@@ -3,6 +3,7 @@
 // Judging, while no user acts.
 #include <gtest/gtest.h>
 
+#include "apps/social/data.h"
 #include "apps/social/left_testing.h"
 #include "apps/social/model_users_testing.h"
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "apps/social/data.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::social {

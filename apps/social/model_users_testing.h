@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/social/data.h"
 #include "apps/social/model_testing.h"
 #include "apps/social/social_testing.h"
 #include "curtail/base/rng.h"

@@ -3,6 +3,7 @@
 // Likes, replies and reposts, as clients see them.
 #include <gmock/gmock.h>
 
+#include "apps/social/data.h"
 #include "apps/social/social_testing.h"
 #include "curtail/base/testing.h"
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "apps/kit/temp_dir.h"
+#include "apps/social/data.h"
 #include "apps/social/social_testing.h"
 #include "curtail/store/store_testing.h"
 

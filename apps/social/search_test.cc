@@ -3,6 +3,7 @@
 // Search for posts and users, as clients see it.
 #include <gmock/gmock.h>
 
+#include "apps/social/data.h"
 #include "apps/social/social_testing.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/testing.h"

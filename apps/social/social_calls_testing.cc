@@ -3,6 +3,7 @@
 // The calls of clients.
 #include <gtest/gtest.h>
 
+#include "apps/social/data.h"
 #include "apps/social/social_testing.h"
 
 namespace curtail::social {

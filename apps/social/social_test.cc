@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "apps/kit/temp_dir.h"
+#include "apps/social/data.h"
 #include "apps/social/social_testing.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/testing.h"

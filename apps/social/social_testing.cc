@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "apps/social/data.h"
 #include "content.curtail.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/testing.h"

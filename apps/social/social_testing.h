@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "apps/kit/temp_dir.h"
+#include "apps/social/data.h"
 #include "curtail/base/clock.h"
 #include "curtail/base/testing.h"
 #include "curtail/deploy/app_under_test.h"

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "apps/social/data.h"
 #include "curtail/rpc/when_all.h"
 
 namespace curtail::social {

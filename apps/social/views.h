@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "apps/social/data.h"
 #include "content.curtail.h"
 #include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/host.h"

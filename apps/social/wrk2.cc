@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "apps/kit/digits.h"
+#include "apps/social/data.h"
 #include "apps/social/page.h"
 #include "content.curtail.h"
 #include "curtail/base/strings.h"

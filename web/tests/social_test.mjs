@@ -254,7 +254,7 @@ async function expectAccountEnds(bob) {
 // The first step of a deletion is done, and no other.
 async function expectDeletionGoesOn(ann, front) {
   const data = JSON.stringify({ name: "ann", password: "a password" });
-  const call = (method) => spawnSync(curtail, ["load", front, "--method", `curtail.social.User/${method}`, "--data", data, "--requests", "1", "--rps", "10"], { env, timeout: MAX_WAIT_MS });
+  const call = (method) => spawnSync(curtail, ["load", front, "--method", `curtail.apps.User/${method}`, "--data", data, "--requests", "1", "--rps", "10"], { env, timeout: MAX_WAIT_MS });
   call("Close");
   await expectRefusal(ann, 401, "wrong", () => enter(ann, "ann", "a password", "Log in"));
   await ann.getByText("Delete account").click();

@@ -20,7 +20,7 @@ constexpr size_t kMostWaiting = 1024;
 IdSource::IdSource(SqlDatabase* db, uint64_t machine, Clock clock)
     : db_(*db), machine_(machine), clock_(std::move(clock)), reserving_(1, kMostWaiting) {}
 
-Coroutine IdSource::Next(Context& ctx, uint32_t count, Ids* ids) {
+Coroutine IdSource::Next(Context& ctx, uint32_t count, Field* ids) {
   if (count < 1 || count > 1000) co_return absl::InvalidArgumentError("1 to 1000 ids may be asked for");
   if (Take(count, ids)) co_return absl::OkStatus();
   const absl::StatusOr<Semaphore::Permit> permit = co_await reserving_.Acquire(ctx);
@@ -35,7 +35,7 @@ uint64_t IdSource::EarliestTick() const {
   return static_cast<uint64_t>(std::max<int64_t>(clock_() - kIdEpochMs, 0)) << kCounterBits;
 }
 
-bool IdSource::Take(uint32_t count, Ids* ids) {
+bool IdSource::Take(uint32_t count, Field* ids) {
   const uint64_t earliest = EarliestTick();
   uint64_t first = 0;
   {

@@ -23,8 +23,6 @@ inline uint64_t IdBefore(uint64_t id, std::chrono::milliseconds age) {
   return id - std::min(id, static_cast<uint64_t>(age.count()) << (kMachineBits + kCounterBits));
 }
 
-using Ids = google::protobuf::RepeatedField<uint64_t>;
-
 // An IdSource gives such ids, in ascending order. No other source on the same database, and no source with
 // another machine number, gives the same ids. Thread-safe.
 //
@@ -35,19 +33,20 @@ class IdSource {
  public:
   // Milliseconds since 1970.
   using Clock = std::function<int64_t()>;
+  using Field = google::protobuf::RepeatedField<uint64_t>;
 
   // `db` has kIdSchema, and outlives the source. REQUIRES: `machine` has kMachineBits.
   IdSource(SqlDatabase* db, uint64_t machine, Clock clock);
 
   // Appends 1 to 1000 ids. Errors: INVALID_ARGUMENT for another count; what Semaphore and SqlDatabase return, if it has to
   // reserve more.
-  Coroutine Next(Context& ctx, uint32_t count, Ids* ids);
+  Coroutine Next(Context& ctx, uint32_t count, Field* ids);
 
  private:
   // Milliseconds since kIdEpochMs, and a counter: an id without its machine.
   uint64_t EarliestTick() const;
   // False: so many are not in reserve.
-  bool Take(uint32_t count, Ids* ids);
+  bool Take(uint32_t count, Field* ids);
   Coroutine Reserve(Context& ctx);
 
   SqlDatabase& db_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ids under a clock that a test moves, and from processes that are started again.
+// IdSource::Field under a clock that a test moves, and from processes that are started again.
 #include "apps/kit/accounts/id_source.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ class IdSourceTest : public testing::Test {
   }
   void Take(IdSource& source, uint32_t count) {
     Context ctx(kMaxTestWait);
-    Ids ids;
+    IdSource::Field ids;
     const absl::Status status = RunHere(source.Next(ctx, count, &ids));
     ASSERT_TRUE(status.ok()) << status;
     ASSERT_EQ(ids.size(), static_cast<int>(count));

@@ -22,6 +22,8 @@ void AddDataFlags(Flags& flags, DataOptions* options) {
   flags.Add("--no-sync", &options->no_sync, "What was acknowledged may be lost with the machine's power");
 }
 
+std::string IssuerOf(const DataOptions& options) { return Join("curtail-", options.application); }
+
 absl::StatusOr<std::string> TokenSecret(const DataOptions& options) {
   if (!options.secret.empty()) return SecretOf(options.secret);
   const absl::StatusOr<std::string> folder = DataFolder(options.application, options.folder);

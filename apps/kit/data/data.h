@@ -25,6 +25,8 @@ struct DataOptions {
 
 void AddDataFlags(Flags& flags, DataOptions* options);
 
+// Returns who signs the tokens of the application, as they name it.
+std::string IssuerOf(const DataOptions& options);
 // Returns the secret that signs tokens, from the file that `options` name. Errors: those of DataFolder() and SecretOf().
 absl::StatusOr<std::string> TokenSecret(const DataOptions& options);
 

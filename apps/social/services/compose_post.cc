@@ -24,6 +24,7 @@
 #include "apps/kit/jobs/finisher.h"
 #include "apps/kit/once.h"
 #include "apps/kit/run_here.h"
+#include "apps/social/data.h"
 #include "apps/social/posts.h"
 #include "content.curtail.h"
 #include "curtail/base/log.h"

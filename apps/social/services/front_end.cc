@@ -2,13 +2,13 @@
 //
 // Front end: what clients call. Finds out who calls and whom names mean, and hands on.
 #include "apps/kit/accounts/gone.h"
+#include "apps/kit/accounts/sessions.h"
 #include "apps/kit/for_clients.h"
 #include "apps/kit/forward.h"
 #include "apps/social/accounts.h"
 #include "apps/social/data.h"
 #include "apps/social/page.h"
 #include "apps/social/page_files.h"
-#include "apps/social/sessions.h"
 #include "apps/social/views.h"
 #include "apps/social/wrk2.h"
 #include "content.curtail.h"
@@ -41,7 +41,7 @@ auto AdOf(const PostRequest& request) {
 }
 
 struct FrontEndService final : Social::CoroutineService {
-  FrontEndService(Sessions s, Env& e) : env(e), sessions(std::move(s)), accounts(e), views(e) {}
+  FrontEndService(apps::Sessions s, Env& e) : env(e), sessions(std::move(s)), accounts(e), views(e) {}
 
   Coroutine Register(Context& ctx, const Credentials& request, Session* reply) override {
     Credentials content = request;
@@ -137,7 +137,7 @@ struct FrontEndService final : Social::CoroutineService {
   }
   Coroutine DownloadMedia(Context& ctx, const PostRequest& request,
                           AsyncStreamWriter<google::api::HttpBody>& stream) override {
-    const SocialId viewer = co_await ViewerOf(ctx, request);
+    const absl::StatusOr<uint64_t> viewer = co_await ViewerOf(ctx, request);
     if (!viewer.ok()) co_return viewer.status();
     FileQuery query;
     query.set_viewer(*viewer);
@@ -149,13 +149,13 @@ struct FrontEndService final : Social::CoroutineService {
   }
 
   Coroutine GetPost(Context& ctx, const PostRequest& request, Post* reply) override {
-    const SocialId viewer = co_await ViewerOf(ctx, request);
+    const absl::StatusOr<uint64_t> viewer = co_await ViewerOf(ctx, request);
     if (!viewer.ok()) co_return viewer.status();
     co_return co_await views.See(ctx, *viewer, request.id(), reply);
   }
 
   Coroutine AddFavorite(Context& ctx, const PostRequest& request, Changed* reply) override {
-    const SocialId caller = co_await CallerOf(ctx, request);
+    const absl::StatusOr<uint64_t> caller = co_await CallerOf(ctx, request);
     if (!caller.ok()) co_return caller.status();
     Post post;
     if (absl::Status seen = co_await views.See(ctx, *caller, request.id(), &post); !seen.ok()) co_return seen;
@@ -178,7 +178,8 @@ struct FrontEndService final : Social::CoroutineService {
   }
 
   Coroutine ReadFavorites(Context& ctx, const UserPage& request, Posts* reply) override {
-    const SocialPair who = co_await sessions.Both(ctx, ViewerOf(ctx, request), request.name());
+    const absl::StatusOr<apps::CallerAndNamed> who =
+        co_await sessions.Both(ctx, ViewerOf(ctx, request), request.name());
     if (!who.ok()) co_return who.status();
     const ReactionPage page = PageOf(who->named, request);
     LookRequest look;
@@ -212,7 +213,7 @@ struct FrontEndService final : Social::CoroutineService {
   }
 
   Coroutine SearchUsers(Context& ctx, const NamePage& request, FoundPeople* reply) override {
-    const SocialId viewer = co_await ViewerOf(ctx, request);
+    const absl::StatusOr<uint64_t> viewer = co_await ViewerOf(ctx, request);
     if (!viewer.ok()) co_return viewer.status();
     auto [found] = co_await WhenAll(ctx, Ask(user, User::kSearch, request));
     if (!found.ok()) co_return found.status();
@@ -258,7 +259,7 @@ struct FrontEndService final : Social::CoroutineService {
   }
 
   Coroutine GetProfile(Context& ctx, const TokenRequest& request, Profile* reply) override {
-    const SocialId caller = co_await CallerOf(ctx, request);
+    const absl::StatusOr<uint64_t> caller = co_await CallerOf(ctx, request);
     if (!caller.ok()) co_return caller.status();
     Ids id;
     id.add_ids(*caller);
@@ -328,8 +329,12 @@ struct FrontEndService final : Social::CoroutineService {
     return paths;
   }
 
-  Co<SocialId> CallerOf(Context& ctx, const auto& of) const { return sessions.CallerOf(ctx, of.token()); }
-  Co<SocialId> ViewerOf(Context& ctx, const auto& of) const { return sessions.ViewerOf(ctx, of.token()); }
+  Co<absl::StatusOr<uint64_t>> CallerOf(Context& ctx, const auto& of) const {
+    return sessions.CallerOf(ctx, of.token());
+  }
+  Co<absl::StatusOr<uint64_t>> ViewerOf(Context& ctx, const auto& of) const {
+    return sessions.ViewerOf(ctx, of.token());
+  }
   template <class Stub, class Inner, class Request, class Reply, class Fill>
   Coroutine ForCaller(Context& ctx, const Stub& stub, const Method<Inner, Reply>& method,
                       const Request& request, Reply* reply, Fill fill) {
@@ -350,9 +355,10 @@ struct FrontEndService final : Social::CoroutineService {
   }
   // The same for two: who asks, and the user that the request names.
   template <class Stub, class Inner, class Request, class Reply, class Fill>
-  Coroutine ForBoth(Context& ctx, Co<SocialId> by, const Request& request, const Stub& stub,
+  Coroutine ForBoth(Context& ctx, Co<absl::StatusOr<uint64_t>> by, const Request& request, const Stub& stub,
                     const Method<Inner, Reply>& method, Reply* reply, Fill fill) {
-    const SocialPair who = co_await sessions.Both(ctx, std::move(by), NameIn(request));
+    const absl::StatusOr<apps::CallerAndNamed> who =
+        co_await sessions.Both(ctx, std::move(by), NameIn(request));
     if (!who.ok()) co_return who.status();
     Inner inner;
     fill(inner, *who);
@@ -373,9 +379,9 @@ struct FrontEndService final : Social::CoroutineService {
     });
   }
 
-  Coroutine List(Context& ctx, Co<SocialId> of, const auto& stub, const Method<EdgePage, Ids>& method,
-                 const auto& request, People* reply) {
-    const SocialId whose = co_await std::move(of);
+  Coroutine List(Context& ctx, Co<absl::StatusOr<uint64_t>> of, const auto& stub,
+                 const Method<EdgePage, Ids>& method, const auto& request, People* reply) {
+    const absl::StatusOr<uint64_t> whose = co_await std::move(of);
     if (!whose.ok()) co_return whose.status();
     EdgePage page;
     page.set_user(*whose);
@@ -394,7 +400,7 @@ struct FrontEndService final : Social::CoroutineService {
   Coroutine ListAbout(Context& ctx, const auto& stub, const Method<ReactionPage, Ids>& method,
                       const PostPage& request, Reply* reply,
                       Coroutine (Views::*show)(Context&, uint64_t, const Ids&, Reply*) const) {
-    const SocialId viewer = co_await ViewerOf(ctx, request);
+    const absl::StatusOr<uint64_t> viewer = co_await ViewerOf(ctx, request);
     if (!viewer.ok()) co_return viewer.status();
     Post post;
     if (absl::Status seen = co_await views.See(ctx, *viewer, request.id(), &post); !seen.ok()) co_return seen;
@@ -418,7 +424,7 @@ struct FrontEndService final : Social::CoroutineService {
   }
 
   Env& env;
-  const Sessions sessions;
+  const apps::Sessions sessions;
   const Accounts accounts;
   const User::Stub user = env.Stub<User>("user");
   const SocialGraph::Stub graph = env.Stub<SocialGraph>("social-graph");
@@ -454,7 +460,7 @@ HostedService HostedFrontEnd() {
                 "front-end, off or on: the endpoints of DeathStarBench's wrk2 scripts, which trust anybody");
           },
       .make = [options](Env& env) -> MadeService {
-        auto sessions = Sessions::Load(options->data, env.Stub<User>("user"));
+        auto sessions = apps::Sessions::Load(options->data, env.Stub<User>("user"));
         if (!sessions.ok()) return sessions.status();
         env.AlsoServe(gateway::MakePage(PageFiles()));
         if (options->wrk2 == "on") {

@@ -7,6 +7,7 @@
 // are removed when a reader meets them.
 #include <unordered_set>
 
+#include "apps/social/data.h"
 #include "apps/social/hosted_timeline.h"
 #include "apps/social/page.h"
 #include "apps/social/timeline_store.h"

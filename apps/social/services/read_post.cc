@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "apps/social/data.h"
 #include "apps/social/page.h"
 #include "apps/social/posts.h"
 #include "content.curtail.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Text: shortens the URLs of a text and finds whom it mentions, both at once.
+#include "apps/social/data.h"
 #include "apps/social/page.h"
 #include "apps/social/urls.h"
 #include "content.curtail.h"

@@ -1,54 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Unique ids, in the form of page.h. They ascend at one machine, and across
-// machines as far as the clocks agree. Twitter's Snowflake has the same form.
-#include <chrono>
-
-#include "apps/kit/accounts/id_source.h"
+#include "apps/kit/accounts/hosted.h"
 #include "apps/social/data.h"
-#include "apps/social/page.h"
-#include "content.curtail.h"
-#include "curtail/rpc/host.h"
 
 namespace curtail::social {
 
-struct UniqueIdService final : UniqueId::CoroutineService {
-  UniqueIdService(SqlDatabase* db, uint64_t machine)
-      : source(db, machine, [] {
-          const auto now = std::chrono::system_clock::now().time_since_epoch();
-          return int64_t{std::chrono::duration_cast<std::chrono::milliseconds>(now).count()};
-        }) {}
-
-  Coroutine Next(Context& ctx, const IdCount& request, Ids* reply) override {
-    return source.Next(ctx, request.count(), reply->mutable_ids());
-  }
-
-  apps::IdSource source;
-};
-
-HostedService HostedUniqueId() {
-  struct Options {
-    Data data;
-    uint32_t machine = 0;
-  };
-  auto options = std::make_shared<Options>();
-  return {.name = "unique-id",
-          .flags =
-              [options](Flags& flags) {
-                apps::AddDataFlags(flags, &options->data);
-                flags.Add(
-                    "--machine", &options->machine,
-                    "unique-id: the first instance's number; another one for each that has its own --data",
-                    {0, 1023});
-              },
-          .make = [options](Env& env) -> MadeService {
-            const uint64_t number = options->machine + env.shard().index;
-            if (number >= 1u << apps::kMachineBits)
-              return absl::InvalidArgumentError("--machine: beyond 1023");
-            auto db = apps::OpenData(env, options->data, "unique-id", {apps::kIdSchema});
-            if (!db.ok()) return db.status();
-            return std::make_unique<UniqueIdService>(*db, number);
-          }};
-}
+HostedService HostedUniqueId() { return apps::HostedUniqueId(kApplication); }
 
 }  // namespace curtail::social

@@ -3,6 +3,7 @@
 // User mention: which users the names in a text mean.
 #include <algorithm>
 
+#include "apps/social/data.h"
 #include "curtail/rpc/host.h"
 #include "curtail/rpc/when_all.h"
 #include "users.curtail.h"

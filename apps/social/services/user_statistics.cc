@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // User statistics: asks those who keep something of a user how much it is, all at once.
+#include "apps/social/data.h"
 #include "content.curtail.h"
 #include "curtail/rpc/host.h"
 #include "curtail/rpc/when_all.h"

@@ -3,6 +3,7 @@
 // User timeline: what each user wrote.
 #include <algorithm>
 
+#include "apps/social/data.h"
 #include "apps/social/hosted_timeline.h"
 #include "apps/social/page.h"
 #include "apps/social/timeline_store.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/social/sessions.h"
+#include "apps/kit/accounts/sessions.h"
 
 #include <gtest/gtest.h>
 
 #include <chrono>
 
-namespace curtail::social {
+namespace curtail::apps {
 namespace {
 
 SessionId SessionOf(uint64_t user, uint64_t epoch, uint64_t number) {
@@ -50,4 +50,4 @@ TEST(CheckedSessions, ForgottenDoNotComeBackFromACheckBefore) {
 }
 
 }  // namespace
-}  // namespace curtail::social
+}  // namespace curtail::apps

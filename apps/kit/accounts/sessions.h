@@ -13,22 +13,20 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "accounts.curtail.h"
 #include "apps/kit/data/data.h"
 #include "curtail/base/clock.h"
 #include "curtail/base/mutex.h"
 #include "curtail/rpc/context.h"
 #include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/jwt.h"
-#include "users.curtail.h"
 
-namespace curtail::social {
+namespace curtail::apps {
 
 // Who calls, and whom it names.
 struct CallerAndNamed {
   uint64_t by = 0, named = 0;
 };
-using SocialId = absl::StatusOr<uint64_t>;
-using SocialPair = absl::StatusOr<CallerAndNamed>;
 
 // A CheckedSessions remembers for a second which sessions `user` has not ended: of the users that share a place, the session
 // that was checked last. Thread-safe.
@@ -65,23 +63,23 @@ class CheckedSessions {
 // asked less than CheckedSessions::kKept ago. Thread-safe. What is passed to it outlives the call.
 class Sessions {
  public:
-  // With the secret of TokenSecret(), whose errors it has.
-  [[nodiscard]] static absl::StatusOr<Sessions> Load(const apps::DataOptions& data, User::Stub user);
+  // Of tokens of IssuerOf() with TokenSecret(), whose errors it has.
+  [[nodiscard]] static absl::StatusOr<Sessions> Load(const DataOptions& data, User::Stub user);
 
   // The user. The token is `given`, or else the metadata "authorization: Bearer TOKEN".
   // Errors: UNAUTHENTICATED without a valid one; those of `user`.
-  Co<SocialId> CallerOf(Context& ctx, std::string_view given) const;
+  Co<absl::StatusOr<uint64_t>> CallerOf(Context& ctx, std::string_view given) const;
   // The same, but 0 without a token.
-  Co<SocialId> ViewerOf(Context& ctx, std::string_view given) const;
+  Co<absl::StatusOr<uint64_t>> ViewerOf(Context& ctx, std::string_view given) const;
   // Ends the session of the token. Errors: UNAUTHENTICATED without a valid token; those of `user`.
   Coroutine End(Context& ctx, std::string_view given, Changed* reply) const;
   // As User::ChangePassword().
   Coroutine ChangePassword(Context& ctx, const PasswordChange& request, Session* reply) const;
 
   // The user of that name. Errors: NOT_FOUND; those of `user`.
-  Co<SocialId> Named(Context& ctx, const std::string& name) const;
+  Co<absl::StatusOr<uint64_t>> Named(Context& ctx, const std::string& name) const;
   // The first error of the two.
-  Co<SocialPair> Both(Context& ctx, Co<SocialId> by, const std::string& name) const;
+  Co<absl::StatusOr<CallerAndNamed>> Both(Context& ctx, Co<absl::StatusOr<uint64_t>> by, const std::string& name) const;
 
  private:
   Sessions(std::unique_ptr<JwtVerifier> verifier, User::Stub user)
@@ -94,4 +92,4 @@ class Sessions {
   std::unique_ptr<CheckedSessions> checked_ = std::make_unique<CheckedSessions>();
 };
 
-}  // namespace curtail::social
+}  // namespace curtail::apps

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/social/sessions.h"
+#include "apps/kit/accounts/sessions.h"
 
 #include <chrono>
 #include <utility>
@@ -7,10 +7,9 @@
 #include "apps/kit/accounts/secrets.h"
 #include "apps/kit/digits.h"
 #include "apps/kit/forward.h"
-#include "apps/social/data.h"
 #include "curtail/rpc/when_all.h"
 
-namespace curtail::social {
+namespace curtail::apps {
 namespace {
 
 std::string_view TokenOf(const Context& ctx, std::string_view given) {
@@ -39,12 +38,12 @@ void CheckedSessions::Forget(uint64_t user) {
   places_[user % kPlaces] = {{}, Now()};
 }
 
-absl::StatusOr<Sessions> Sessions::Load(const apps::DataOptions& data, User::Stub user) {
-  auto secret = apps::TokenSecret(data);
+absl::StatusOr<Sessions> Sessions::Load(const DataOptions& data, User::Stub user) {
+  auto secret = TokenSecret(data);
   if (!secret.ok()) return secret.status();
   JwtOptions tokens;
   tokens.secret = *std::move(secret);
-  tokens.issuer = kIssuer;
+  tokens.issuer = IssuerOf(data);
   tokens.leeway_s = 0;
   auto verifier = JwtVerifier::Load(tokens);
   if (!verifier.ok()) return verifier.status();
@@ -60,8 +59,8 @@ absl::StatusOr<SessionId> Sessions::Read(const Context& ctx, std::string_view gi
   if (!claims.ok()) return claims.status();
   const std::string_view id = claims->id;
   const size_t dot = id.find('.');
-  const auto user = apps::ParseDigits(claims->subject), epoch = apps::ParseDigits(id.substr(0, dot)),
-             number = apps::ParseDigits(id.substr(dot + 1));
+  const auto user = ParseDigits(claims->subject), epoch = ParseDigits(id.substr(0, dot)),
+             number = ParseDigits(id.substr(dot + 1));
   if (dot == id.npos || !user || !epoch || !number)
     return absl::UnauthenticatedError("the token names no session: log in again");
   SessionId session;
@@ -72,7 +71,7 @@ absl::StatusOr<SessionId> Sessions::Read(const Context& ctx, std::string_view gi
   return session;
 }
 
-Co<SocialId> Sessions::CallerOf(Context& ctx, std::string_view given) const {
+Co<absl::StatusOr<uint64_t>> Sessions::CallerOf(Context& ctx, std::string_view given) const {
   const absl::StatusOr<SessionId> session = Read(ctx, given);
   if (!session.ok()) co_return session.status();
   if (checked_->Has(*session)) co_return session->user();
@@ -83,7 +82,7 @@ Co<SocialId> Sessions::CallerOf(Context& ctx, std::string_view given) const {
   co_return session->user();
 }
 
-Co<SocialId> Sessions::ViewerOf(Context& ctx, std::string_view given) const {
+Co<absl::StatusOr<uint64_t>> Sessions::ViewerOf(Context& ctx, std::string_view given) const {
   if (TokenOf(ctx, given).empty()) co_return uint64_t{0};
   co_return co_await CallerOf(ctx, given);
 }
@@ -91,18 +90,18 @@ Co<SocialId> Sessions::ViewerOf(Context& ctx, std::string_view given) const {
 Coroutine Sessions::End(Context& ctx, std::string_view given, Changed* reply) const {
   const absl::StatusOr<SessionId> session = Read(ctx, given);
   if (!session.ok()) co_return session.status();
-  const absl::Status status = co_await apps::Forward(ctx, user_, User::kEndSession, *session, reply);
+  const absl::Status status = co_await Forward(ctx, user_, User::kEndSession, *session, reply);
   checked_->Forget(session->user());  // after an error, too: `user` may have ended it
   co_return status;
 }
 
 Coroutine Sessions::ChangePassword(Context& ctx, const PasswordChange& request, Session* reply) const {
-  const absl::Status status = co_await apps::Forward(ctx, user_, User::kChangePassword, request, reply);
+  const absl::Status status = co_await Forward(ctx, user_, User::kChangePassword, request, reply);
   if (status.ok()) checked_->Forget(reply->user());
   co_return status;
 }
 
-Co<SocialId> Sessions::Named(Context& ctx, const std::string& name) const {
+Co<absl::StatusOr<uint64_t>> Sessions::Named(Context& ctx, const std::string& name) const {
   Names names;
   names.add_names(name);
   auto [found] = co_await WhenAll(ctx, Ask(user_, User::kByName, names));
@@ -111,12 +110,12 @@ Co<SocialId> Sessions::Named(Context& ctx, const std::string& name) const {
   co_return found->people(0).id();
 }
 
-Co<SocialPair> Sessions::Both(Context& ctx, Co<SocialId> by, const std::string& name) const {
-  const SocialId caller = co_await std::move(by);
+Co<absl::StatusOr<CallerAndNamed>> Sessions::Both(Context& ctx, Co<absl::StatusOr<uint64_t>> by, const std::string& name) const {
+  const absl::StatusOr<uint64_t> caller = co_await std::move(by);
   if (!caller.ok()) co_return caller.status();
-  const SocialId named = co_await Named(ctx, name);
+  const absl::StatusOr<uint64_t> named = co_await Named(ctx, name);
   if (!named.ok()) co_return named.status();
   co_return CallerAndNamed{*caller, *named};
 }
 
-}  // namespace curtail::social
+}  // namespace curtail::apps

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// User: names, passwords and sessions.
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "apps/kit/accounts/hosted.h"
+#include "apps/kit/accounts/secrets.h"
+#include "apps/kit/data/data.h"
+#include "apps/kit/index/words.h"
+#include "apps/kit/once.h"
+#include "apps/kit/page.h"
+#include "curtail/base/strings.h"
+#include "curtail/exec/aside.h"
+#include "curtail/exec/semaphore.h"
+#include "curtail/rpc/host.h"
+#include "curtail/rpc/when_all.h"
+
+namespace curtail::apps {
+namespace {
+
+// That wait to be hashed: some 5 s of two CPUs.
+constexpr size_t kMostPasswords = 256;
+// After a session has expired its end is kept for this long, as clocks differ.
+constexpr int64_t kEndKeptS = 3600;
+
+// Tokens that are not valid although they have not expired. Those of an older epoch are not, either.
+const char kEndedSchema[] =
+    "ALTER TABLE users ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0;"
+    "CREATE TABLE ended(user INTEGER, number INTEGER, expires_s INTEGER NOT NULL,"
+    " PRIMARY KEY(user, number)) STRICT, WITHOUT ROWID;"
+    "CREATE INDEX ended_by_time ON ended(expires_s)";
+
+struct UserOptions {
+  DataOptions data;
+  double session_h = 24;
+  int hashes = 4;  // passwords that are hashed at once; each takes 16 MiB
+};
+
+absl::Status CheckName(const std::string& name) {
+  const bool named = !name.empty() && name.size() <= 32 && std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+  });
+  return named ? absl::OkStatus() : absl::InvalidArgumentError("a name is 1 to 32 of a-z, 0-9 and _");
+}
+
+absl::Status CheckCredentials(const Credentials& given) {
+  if (absl::Status status = CheckName(given.name()); !status.ok()) return status;
+  const std::string& password = given.password();
+  if (password.size() < 8 || password.size() > 256) {
+    return absl::InvalidArgumentError("a password has 8 to 256 bytes");
+  }
+  // HMAC, and so scrypt, takes one with zeros at its end for the same.
+  if (password.find('\0') != std::string::npos) {
+    return absl::InvalidArgumentError("a password has no zero bytes");
+  }
+  return absl::OkStatus();
+}
+
+struct UserService final : User::CoroutineService {
+  UserService(const UserOptions& o, std::string s, SqlDatabase& d, Env& e)
+      : options(o), secret(std::move(s)), db(d), env(e), hashing(o.hashes, kMostPasswords) {}
+
+  Coroutine Register(Context& ctx, const Credentials& request, Session* reply) override {
+    if (absl::Status status = CheckCredentials(request); !status.ok()) co_return status;
+    IdCount one;
+    one.set_count(1);
+    auto [ids] = co_await WhenAll(ctx, Ask(unique_id, UniqueId::kNext, one));
+    if (!ids.ok()) co_return ids.status();
+    const absl::StatusOr<std::string> hash =
+        co_await Hash(ctx, [&] { return HashPassword(Composed(request.password())); });
+    if (!hash.ok()) co_return hash.status();
+    const uint64_t id = ids->ids(0);
+    Once once(ctx, /*caller=*/0);
+    Session kept;  // without the token, which follows from it
+    kept.set_user(id);
+    kept.set_expires_s(NowS() + SessionS());
+    absl::Status written = co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      return once.Write(s, &kept, [&] {
+        absl::Status inserted = s.Execute("INSERT INTO users(id, name, hash) VALUES (?1, ?2, ?3)",
+                                          {id, request.name(), SqlValue::Bytes(*hash)});
+        return absl::IsAlreadyExists(inserted) ? NameTaken() : inserted;
+      });
+    });
+    SessionId session;
+    session.set_user(kept.user());
+    session.set_number(kept.user());  // so that a repetition has the same
+    session.set_expires_s(kept.expires_s());
+    if (written.ok() && once.repeated()) {  // by whoever knows the password
+      const absl::StatusOr<Account> known = co_await Authenticate(ctx, request, /*closed_too=*/false);
+      written = absl::IsUnauthenticated(known.status()) ? NameTaken() : known.status();
+      if (known.ok()) session.set_epoch(known->epoch);
+    }
+    if (written.ok()) Open(session, request.name(), reply);
+    co_return written;
+  }
+  static absl::Status NameTaken() { return absl::AlreadyExistsError("the name is taken"); }
+
+  Coroutine Login(Context& ctx, const Credentials& request, Session* reply) override {
+    const absl::StatusOr<Account> known = co_await Authenticate(ctx, request, /*closed_too=*/false);
+    if (!known.ok()) co_return known.status();
+    co_return OpenNew(*known, request.name(), reply);
+  }
+
+  Coroutine EndSession(Context& ctx, const SessionId& request, Changed* reply) override {
+    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      absl::Status status = s.Execute(
+          "DELETE FROM ended WHERE (user, number) IN"
+          " (SELECT user, number FROM ended WHERE expires_s < ?1 LIMIT 16)",
+          {NowS() - kEndKeptS});
+      if (!status.ok()) return status;
+      status =
+          s.Execute("INSERT INTO ended(user, number, expires_s) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
+                    {request.user(), request.number(), request.expires_s()});
+      reply->set_changed(status.ok() && s.changes() > 0);
+      return status;
+    });
+  }
+
+  Coroutine ChangePassword(Context& ctx, const PasswordChange& request, Session* reply) override {
+    Credentials known, fresh;
+    known.set_name(request.name());
+    known.set_password(request.password());
+    fresh.set_name(request.name());
+    fresh.set_password(request.new_password());
+    if (absl::Status status = CheckCredentials(fresh); !status.ok()) co_return status;
+    absl::StatusOr<Account> account = co_await Authenticate(ctx, known, /*closed_too=*/false);
+    if (!account.ok()) co_return account.status();
+    const absl::StatusOr<std::string> hash =
+        co_await Hash(ctx, [&] { return HashPassword(Composed(request.new_password())); });
+    if (!hash.ok()) co_return hash.status();
+    absl::Status written = co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      absl::Status updated = s.Execute(
+          "UPDATE users SET hash = ?3, epoch = epoch + 1 WHERE id = ?1 AND epoch = ?2 AND closed = 0",
+          {account->id, account->epoch, SqlValue::Bytes(*hash)});
+      if (!updated.ok() || s.changes() > 0) return updated;
+      return absl::AbortedError("another change of the account came between: log in, and try again");
+    });
+    if (!written.ok()) co_return written;
+    ++account->epoch;
+    co_return OpenNew(*account, request.name(), reply);
+  }
+
+  Coroutine CheckSession(Context& ctx, const SessionId& request, Nothing*) override {
+    bool ended = false;
+    absl::Status status = co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
+      return s.Query(
+          "SELECT 1 FROM ended WHERE user = ?1 AND number = ?2"
+          " UNION ALL SELECT 1 FROM users WHERE id = ?1 AND epoch <> ?3",
+          {request.user(), request.number(), request.epoch()}, [&](const SqlRow&) { ended = true; });
+    });
+    if (status.ok() && ended) status = absl::UnauthenticatedError("the session was ended: log in again");
+    co_return status;
+  }
+
+  Coroutine Close(Context& ctx, const Credentials& request, UserId* reply) override {
+    const absl::StatusOr<Account> account = co_await Authenticate(ctx, request, /*closed_too=*/true);
+    if (!account.ok()) co_return account.status();
+    reply->set_user(account->id);
+    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      return s.Execute("UPDATE users SET closed = 1 WHERE id = ?1", {account->id});
+    });
+  }
+
+  Coroutine Remove(Context& ctx, const UserId& request, Nothing*) override {
+    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      return s.Execute("DELETE FROM users WHERE id = ?1 AND closed = 1", {request.user()});
+    });
+  }
+
+  Coroutine ListClosed(Context& ctx, const IdPage& request, Ids* reply) override {
+    co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
+      return s.Query("SELECT id FROM users WHERE closed = 1 AND id > ?1 ORDER BY id LIMIT ?2",
+                     {request.after(), uint64_t{EdgeLimitOf(request.limit())}},
+                     [&](const SqlRow& row) { reply->add_ids(row.Unsigned(0)); });
+    });
+  }
+
+  struct Account {
+    uint64_t id = 0, epoch = 0;
+  };
+  // The user of these credentials. UNAUTHENTICATED: there is none.
+  Co<absl::StatusOr<Account>> Authenticate(Context& ctx, const Credentials& request, bool closed_too) {
+    if (absl::Status status = CheckCredentials(request); !status.ok()) co_return status;
+    Account account;
+    std::string hash;
+    absl::Status read = co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
+      return s.Query("SELECT id, hash, epoch FROM users WHERE name = ?1 AND closed <= ?2",
+                     {request.name(), closed_too ? 1 : 0}, [&](const SqlRow& row) {
+                       account = {row.Unsigned(0), row.Unsigned(2)};
+                       hash = row.Text(1);
+                     });
+    });
+    if (!read.ok()) co_return read;
+    // An unknown name takes as long, so that the time does not tell which names there are.
+    const absl::StatusOr<std::string> right = co_await Hash(ctx, [&]() -> absl::StatusOr<std::string> {
+      const std::string composed = Composed(request.password());
+      // One that was stored as it was typed is right, too.
+      const bool is = IsPassword(composed, hash) ||
+                      (composed != request.password() && IsPassword(request.password(), hash));
+      return is ? "yes" : "";
+    });
+    if (!right.ok()) co_return right.status();
+    if (right->empty()) co_return absl::UnauthenticatedError("the name or the password is wrong");
+    co_return account;
+  }
+
+  Coroutine ById(Context& ctx, const Ids& request, People* reply) override {
+    if (absl::Status status = CheckCount(request.ids_size(), kMostIds, "ids"); !status.ok())
+      co_return status;
+    co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
+      return s.QueryEach("SELECT id, name FROM users WHERE id = ?1 AND closed = 0", 1,
+                         Each(request.ids()),
+                         [&](size_t, const SqlRow& row) { Put(row, reply->add_people()); });
+    });
+  }
+
+  Coroutine ByName(Context& ctx, const Names& request, People* reply) override {
+    if (absl::Status status = CheckCount(request.names_size(), kMostIds, "names"); !status.ok()) {
+      co_return status;
+    }
+    co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
+      return s.QueryEach("SELECT id, name FROM users WHERE name = ?1 AND closed = 0", 1,
+                         Each(request.names()),
+                         [&](size_t, const SqlRow& row) { Put(row, reply->add_people()); });
+    });
+  }
+
+  Coroutine Search(Context& ctx, const NamePage& request, FoundPeople* reply) override {
+    if (absl::Status status = CheckName(request.prefix()); !status.ok()) co_return status;
+    const std::string end = request.prefix() + '{';  // after z, the last letter of names
+    const uint32_t limit = LimitOf(request.limit());
+    absl::Status read = co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
+      return s.Query(
+          "SELECT id, name FROM users WHERE name >= ?1 AND name < ?2 AND name > ?3 AND closed = 0"
+          " ORDER BY name LIMIT ?4",
+          {request.prefix(), end, request.after(), uint64_t{limit}},
+          [&](const SqlRow& row) { Put(row, reply->add_people()); });
+    });
+    if (reply->people_size() == static_cast<int>(limit)) reply->set_next(reply->people().rbegin()->name());
+    co_return read;
+  }
+
+  std::vector<DeclaredPath> Paths() const override {
+    return {{"Register", {unique_id}},
+            {"Login", {}},
+            {"EndSession", {}},
+            {"ChangePassword", {}},
+            {"CheckSession", {}},
+            {"Close", {}},
+            {"Remove", {}},
+            {"ListClosed", {}},
+            {"ById", {}},
+            {"ByName", {}},
+            {"Search", {}}};
+  }
+
+  static void Put(const SqlRow& row, Person* person) {
+    person->set_id(row.Unsigned(0));
+    person->set_name(std::string(row.Text(1)));
+  }
+
+  // Runs `f`, which takes long, aside, when it has one of the places that there is memory for.
+  template <class F>
+  Co<absl::StatusOr<std::string>> Hash(const Context& ctx, F f) {
+    const absl::StatusOr<Semaphore::Permit> permit = co_await hashing.Acquire(ctx);
+    if (!permit.ok()) co_return permit.status();
+    co_return co_await Offloading(f);
+  }
+
+  static int64_t NowS() {
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    return std::chrono::duration_cast<std::chrono::seconds>(now).count();
+  }
+  int64_t SessionS() const { return static_cast<int64_t>(options.session_h * 3600); }
+  void Open(const SessionId& id, const std::string& name, Session* session) const {
+    const int64_t expires_s = id.expires_s();
+    session->set_user(id.user());
+    session->set_name(name);
+    session->set_expires_s(expires_s);
+    session->set_token(SignToken(secret, IssuerOf(options.data), id.user(), Join(id.epoch(), ".", id.number()),
+                                       expires_s - SessionS(), expires_s));
+  }
+  absl::Status OpenNew(const Account& of, const std::string& name, Session* session) const {
+    const absl::StatusOr<std::string> drawn = RandomBytes(sizeof(uint64_t));
+    if (!drawn.ok()) return drawn.status();
+    uint64_t number = 0;
+    std::memcpy(&number, drawn->data(), sizeof(number));
+    SessionId id;
+    id.set_user(of.id);
+    id.set_epoch(of.epoch);
+    id.set_number(number >> 1);  // below 2^63, as the store has it
+    id.set_expires_s(NowS() + SessionS());
+    Open(id, name, session);
+    return absl::OkStatus();
+  }
+
+  const UserOptions options;
+  const std::string secret;
+  SqlDatabase& db;
+  Env& env;
+  const UniqueId::Stub unique_id = env.Stub<UniqueId>("unique-id");
+  Semaphore hashing;
+};
+
+}  // namespace
+
+HostedService HostedUser(const std::string& application) {
+  auto options = std::make_shared<UserOptions>();
+  options->data.application = application;
+  return {.name = "user",
+          .flags =
+              [options](Flags& flags) {
+                AddDataFlags(flags, &options->data);
+                flags.Add("--session", &options->session_h, "user: hours that a token is valid",
+                          {1e-3, 8760});
+                flags.Add("--hashes", &options->hashes,
+                          "user: passwords that are hashed at once; 256 more wait", {1, 64});
+              },
+          .make = [options](Env& env) -> MadeService {
+            auto db = OpenData(
+                env, options->data, "user",
+                {"CREATE TABLE users(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
+                 " hash BLOB NOT NULL) STRICT",
+                 "ALTER TABLE users ADD COLUMN closed INTEGER NOT NULL DEFAULT 0",
+                 "CREATE INDEX closed_users ON users(id) WHERE closed = 1", kOnceSchema, kEndedSchema});
+            if (!db.ok()) return db.status();
+            auto secret = TokenSecret(options->data);
+            if (!secret.ok()) return secret.status();
+            return std::make_unique<UserService>(*options, *std::move(secret), **db, env);
+          }};
+}
+
+}  // namespace curtail::apps
