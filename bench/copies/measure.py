@@ -73,6 +73,8 @@ def measure(options, file, load, seconds, seed):
         if report["valid"]:
             break
     result = report["runs"][0]
+    if result["requests"]["ok"] == 0:
+        sys.exit(f"{' '.join(command)}\nno request succeeded: try the command, it says why")
     requests = result["requests"]["ok"] * (1 + WARMUP_S / result["measured_s"])
     result["cpu_us"] = 1e6 * (cpu_seconds(options, file) - before) / max(requests, 1)
     return result

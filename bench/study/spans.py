@@ -11,7 +11,6 @@ import session
 UP_FLAGS = ["--trace-to", "memory", "--trace-sample", "0"]
 TRACED = 30  # requests a second; each is several spans of a service, which keeps 128
 NOWHERE = "otlp=http://127.0.0.1:9"  # of the generator's own spans
-KINDS = {"ReadHomeTimeline": "home timeline", "ReadUserTimeline": "user timeline", "Compose": "post"}
 
 
 def load_flags(rate):
@@ -36,8 +35,8 @@ def chosen(document, since_us):
 
 def classes(up, documents, *flags):
     """What `curtail traces` says of the requests of clients, by kind."""
-    file = up.data.parent / "spans.json"
+    file = up.folder / "spans.json"
     file.write_text(json.dumps(documents))
     found = json.loads(measure.run([up.curtail, "traces", str(file), *flags, "--json", "-"]))["classes"]
-    of_clients = {one["method"].rpartition("/")[2]: one for one in found if one["service"] == "front-end"}
-    return {KINDS[method]: one for method, one in of_clients.items() if method in KINDS}
+    of_clients = {one["method"].rpartition("/")[2]: one for one in found if one["service"] == up.facts.front}
+    return {kind: of_clients[method] for method, kind in up.facts.kinds.items() if method in of_clients}

@@ -37,7 +37,7 @@ class Caller:
     """Makes requests of the users that the load has, too."""
 
     def __init__(self, up, rng):
-        self.up, self.rng, self.target, self.folder = up, rng, up.address(), up.data.parent
+        self.up, self.rng, self.target, self.folder = up, rng, up.address(), up.folder
         users = [line.split()[1:] for line in (up.data / "load-users").read_text().splitlines()]
         # A user has few uploads that wait for a post.
         self.uploaders, self.users = users[: len(users) // 3], users[len(users) // 3 :]
@@ -176,7 +176,7 @@ def written(found):
     return "{} ({}-{})".format(*(session.ms(value) for value in found))
 
 
-def table(result):
+def table(result, _):
     rows = []
     for kind, rounds in result["rounds"].items():
         failed = sum(not ok for one in rounds for _, ok in one)
@@ -185,7 +185,7 @@ def table(result):
     return session.markdown(["kind", "requests", "failed", "p50, ms", "p95, ms"], rows)
 
 
-def draw(result):
+def draw(result, _):
     rows = [
         (kind, [tuple(value / 1000 for value in of_kind(result, kind, share)) for share in (0.5, 0.95)])
         for kind in result["rounds"]

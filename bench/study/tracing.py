@@ -27,7 +27,7 @@ def change(found):
     return f"{middle:+.1f} % ({low:+.1f} to {high:+.1f})"
 
 
-def table(result):
+def table(result, facts):
     rows = []
     for name, by_copy in compared(result):
         off = session.median(result["values"][name]["off"])
@@ -35,10 +35,10 @@ def table(result):
     return session.markdown(["", "without traces", *NAMES.values()], rows)
 
 
-def draw(result):
+def draw(result, facts):
     rows = [(name, list(by_copy.values())) for name, by_copy in compared(result)]
     return picture.dots(
-        "The social network with traces, to without",
+        f"{facts.title} with traces, to without",
         "medians of the turns' ratios, with their intervals of 95 %",
         "ratio to without traces",
         list(NAMES.values()),

@@ -14,7 +14,6 @@ import picture
 import session
 import spans
 
-RATE = 200
 STOPPED_S, EVERY_S = 0.05, 0.25
 SLOW_MS = 25  # a request that met a stop
 LEAST_SLOW = 3  # such requests of a kind
@@ -81,7 +80,7 @@ def run(s):
     with s.up(flags=spans.UP_FLAGS) as up:
         processes = up.processes()
         order = list(dict.fromkeys(process["service"] for process in processes))
-        with up.under_load(["--rps", str(RATE), *spans.load_flags(RATE)], 600):
+        with up.under_load(["--rps", str(s.facts.rate), *spans.load_flags(s.facts.rate)], 600):
             s.say("nothing is slow")
             calm = [watch(up, processes, s.seconds)]
             called = [
@@ -90,7 +89,7 @@ def run(s):
                 if calm[0]["services"].get(name, {}).get("calls", 0) >= LEAST_CALLS * min(1, s.seconds / BUDGET["seconds"])
             ]
             rows = {}
-            for number, name in enumerate(victims := ["post-cache", *called]):
+            for number, name in enumerate(victims := [*s.facts.slow_too, *called]):
                 s.step(number, len(victims), f"{name} is slow")
                 with slow([process["pid"] for process in processes if process["service"] == name]):
                     rows[name] = watch(up, processes, s.seconds)
@@ -133,17 +132,17 @@ def followers(result, slow_one):
     return [name for name in others if p99.get(name, 0) - calm_p99(result, name) >= 1000 * STOPPED_S / 2]
 
 
-def table(result):
+def table(result, facts):
     rows = []
     for name, row in result["rows"].items():
         found, of = named(row, name)
-        front = row["services"]["front-end"]["p99_ms"]
+        front = row["services"][facts.front]["p99_ms"]
         raised = ", ".join(followers(result, name)) or "none"
         rows.append([name, picture.number(front), raised, f"{found} of {of}" if of else ""])
-    return session.markdown(["slow service", "p99 of front-end, ms", "whose p99 follows", "named as culprit"], rows)
+    return session.markdown(["slow service", f"p99 of {facts.front}, ms", "whose p99 follows", "named as culprit"], rows)
 
 
-def draw(result):
+def draw(result, facts):
     found = cells(result)
     calm = found[0]
 
@@ -153,7 +152,7 @@ def draw(result):
 
     return picture.heat(
         "p99 of each service, in ms, while one of them stands still for 50 ms four times a second",
-        f"rows: the slow one; columns: whose p99; {RATE} requests a second; darker: more times the calm p99",
+        f"rows: the slow one; columns: whose p99; {facts.rate} requests a second; darker: more times the calm p99",
         ["calm", *result["rows"]],
         result["order"],
         found,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pool of threads, asynchronous calls, fences and fibers under three traces of varying load (PathFence, its table of the social
-network)."""
+"""A pool of threads, asynchronous calls, fences and fibers under three traces of varying load (PathFence's
+table of the social network)."""
 
 import picture
 import session
@@ -9,18 +9,6 @@ COPIES = {"base": [], "async": [], "fence": ["--fence", "strict"], "fiber": []}
 CONFIGS = {"base": "SDB1-16", "async": "ADB1-4-4", "fence": "SDB1-16", "fiber": "FIB1"}
 NAMES = {"base": "pool of threads", "async": "asynchronous calls", "fence": "pool with fences", "fiber": "fibers"}
 TRACES = {"large": "large-variation", "quick": "quick-variation", "slow": "slow-variation"}
-# The paper's cells on its cluster: mean in ms, p99 in ms, dropped requests.
-PAPER = {
-    ("large", "base"): (314, 7045, 5981),
-    ("large", "async"): (255, 1094, 173),
-    ("large", "fence"): (223, 1037, 189),
-    ("quick", "base"): (289, 3097, 2973),
-    ("quick", "async"): (253, 1075, 134),
-    ("quick", "fence"): (218, 1021, 181),
-    ("slow", "base"): (273, 1329, 533),
-    ("slow", "async"): (244, 598, 0),
-    ("slow", "fence"): (252, 633, 0),
-}
 PEAK = 800  # requests a second, at the trace's highest point
 TURNS = 5
 BUDGET = {"rounds": 1, "seconds": 3}
@@ -32,7 +20,7 @@ def schedule(trace):
 
 
 def run(s):
-    programs = {copy: f"social --config {config}" for copy, config in CONFIGS.items()}
+    programs = {copy: f"{s.facts.app} --config {config}" for copy, config in CONFIGS.items()}
     schedules = [schedule(trace) for trace in TRACES]
     return {"values": s.take_turns(COPIES, TURNS, schedule=schedules, programs=programs)}
 
@@ -45,13 +33,13 @@ def spread(values):
     return "{} ({}-{})".format(*(picture.number(value) for value in (session.median(values), min(values), max(values))))
 
 
-def table(result):
+def table(result, facts):
     rows = []
     for trace in TRACES:
         for copy, name in NAMES.items():
             means = in_ms(result, "mean", trace, copy)
             ratio = session.estimate(session.ratios(means, in_ms(result, "mean", trace, "base")))
-            paper = PAPER.get((trace, copy))
+            paper = facts.paper_traces.get((trace, copy))
             rows.append(
                 [
                     f"{trace}, {name}",
@@ -66,10 +54,10 @@ def table(result):
     return session.markdown(head, rows)
 
 
-def draw(result):
+def draw(result, facts):
     rows = [(trace, [session.estimate(in_ms(result, "p99", trace, copy)) for copy in NAMES]) for trace in TRACES]
     return picture.dots(
-        "The social network under three traces of varying load",
+        f"{facts.title} under three traces of varying load",
         f"at most {PEAK} requests a second; dots: medians of the turns, lines: their intervals of 95 %",
         "p99, ms",
         list(NAMES.values()),

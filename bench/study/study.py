@@ -1,27 +1,29 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The studies of the social network, beside those of the DeathStarBench paper: each starts it as processes of this machine,
-loads it, prints a table, and writes its numbers and a picture.
+"""Studies of an application, beside those of the DeathStarBench paper: each starts it as processes of this machine, loads it,
+prints a table, and writes its numbers and a picture.
 
   monolith   services as processes, and the same in one process: latency over load
   breakdown  where the time of requests goes, at low load and at saturation
-  skew       the highest load within p99 < 50 ms, by how few users send most requests
   slow       one slow service: whose latency follows
   models     the twelve threading models on the mid-tiers
   policies   the policies that choose one
   tracing    with traces and without
+
+Of the social network alone:
+  skew       the highest load within p99 < 50 ms, by how few users send most requests
+  fences     a pool of threads, asynchronous calls, fences and fibers under traces of load
   queries    latency by kind of request
   stacks     the same handlers with fibers, with a thread a call, and on grpc++
-  fences     a pool of threads, asynchronous calls, fences and fibers under traces of load
 
 Each takes 2 to 6 minutes, and wants the machine for itself: it does not begin while other programs use it. Ctrl-C ends it,
 and all that it has started.
 
 Examples:
-  study.py breakdown --json breakdown.json --svg breakdown.svg
-  study.py skew --rounds 8 --seconds 0.5        # shorter, and less sure
-  study.py slow --from slow.json --svg slow.svg # draws again what was measured
-  study.py queries --quick --busy               # a try, on a machine that does other things
+  study.py social breakdown --json breakdown.json --svg breakdown.svg
+  study.py social skew --rounds 8 --seconds 0.5        # shorter, and less sure
+  study.py social slow --from slow.json --svg slow.svg # draws again what was measured
+  study.py hdsearch models --quick --busy              # a try, on a machine that does other things
 
 Exit codes: 0 done, 1 a command failed or the machine is busy, 104 bad flags, 130 interrupted.
 """
@@ -35,7 +37,7 @@ import sys
 
 import session
 
-STUDIES = ("monolith", "breakdown", "skew", "slow", "models", "policies", "tracing", "queries", "stacks", "fences")
+APPLICATIONS = ("social", "hdsearch")
 CURTAIL = pathlib.Path(__file__).resolve().parents[2] / "build/bench/tools/curtail/curtail"
 
 
@@ -47,11 +49,12 @@ class Parser(argparse.ArgumentParser):
 
 def parse(words):
     parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("study", choices=STUDIES)
+    parser.add_argument("application", choices=APPLICATIONS)
+    parser.add_argument("study")
     parser.add_argument(
         "--curtail",
         default=str(CURTAIL),
-        help="the program, built with optimisation, with `social` in the same build [build/bench's]",
+        help="the program, built with optimisation, with the application in the same build [build/bench's]",
     )
     parser.add_argument("--rounds", type=int, help="how often all is measured [as the study needs]")
     parser.add_argument("--seconds", type=float, help="length of a run [as the study needs]")
@@ -64,27 +67,31 @@ def parse(words):
     parser.add_argument("--svg", metavar="FILE", help="write the picture here")
     parser.add_argument("--from", dest="source", metavar="FILE", help="measure nothing: the numbers of this file")
     options = parser.parse_args(words)
-    study = importlib.import_module(options.study)
+    facts = importlib.import_module(options.application).FACTS
+    if options.study not in facts.studies:
+        parser.error(f"{options.application} has no study {options.study!r}: choose from {', '.join(sorted(facts.studies))}")
+    study = importlib.import_module(facts.studies[options.study])
     for name, usual in (study.QUICK if options.quick else study.BUDGET).items():
         if getattr(options, name) is None:
             setattr(options, name, usual)
     if options.rounds < 1 or not 0.1 <= options.seconds <= 60:
         parser.error("--rounds is 1 or more, --seconds 0.1 to 60")
     if not options.source and not os.access(options.curtail, os.X_OK):
-        build = "cmake --build build/bench --target curtail_command curtail-gateway social"
+        build = f"cmake --build build/bench --target curtail_command curtail-gateway {options.application}"
         parser.error(f"{options.curtail} is no program; build it: {build}")
-    return options, study
+    return options, facts, study
 
 
-def take(options, study):
+def take(options, facts, study):
     """Measures. The result has what the machine did before."""
     used = session.cpus_used() if options.busy else session.wait_until_calm()
     if used > session.MOST_BUSY and not options.busy:
         sys.exit(f"other programs used {used:.1f} CPUs in the last second: wait until they are done, or say --busy")
-    running = session.Session(options)
+    running = session.Session(options, facts)
     result = study.run(running)
     running.say(f"done: {running.runs} runs of the load generator, {running.void} of them void\n")
     return {
+        "application": options.application,
         "study": options.study,
         "rounds": options.rounds,
         "seconds": options.seconds,
@@ -96,19 +103,20 @@ def take(options, study):
 
 
 def main(words):
-    options, study = parse(words)
+    options, facts, study = parse(words)
     session.measure.end_cleanly_on_signals()
     try:
-        result = json.loads(pathlib.Path(options.source).read_text()) if options.source else take(options, study)
+        result = json.loads(pathlib.Path(options.source).read_text()) if options.source else take(options, facts, study)
     except KeyboardInterrupt:
         sys.exit(130)
-    if result.get("study") != options.study:
-        sys.exit(f"{options.source} is of the study {result.get('study')}")
+    of = (result.get("application"), result.get("study"))
+    if of != (options.application, options.study):
+        sys.exit(f"{options.source} is of {of[0]}, study {of[1]}")
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(result, indent=1) + "\n")
     if options.svg:
-        pathlib.Path(options.svg).write_text(study.draw(result))
-    print(study.table(result))
+        pathlib.Path(options.svg).write_text(study.draw(result, facts))
+    print(study.table(result, facts))
 
 
 if __name__ == "__main__":

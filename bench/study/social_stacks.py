@@ -88,7 +88,7 @@ def to(result, stack, mix, base):
     return "{:.2f} ({:.2f}-{:.2f})".format(*session.estimate(session.ratios(of(result, stack, mix), of(result, base, mix))))
 
 
-def table(result):
+def table(result, _):
     rows = []
     for mix in MIXES:
         for stack, name in NAMES.items():
@@ -106,7 +106,7 @@ def table(result):
     return session.markdown(head, rows)
 
 
-def draw(result):
+def draw(result, _):
     rows = [(name, [session.estimate(of(result, stack, mix)) for mix in MIXES]) for stack, name in NAMES.items()]
     return picture.dots(
         "The social network's handlers on other stacks",

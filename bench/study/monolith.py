@@ -1,35 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The services as processes that call each other, the same services in one process, and the services with their timelines
-and queues in a Redis: latency over load, throughput, CPU (DeathStarBench, figure 3)."""
+"""The services as processes that call each other, the same services in one process, and how else they may lie: latency over load,
+throughput, CPU (DeathStarBench, figure 3)."""
 
 import picture
 import session
 
-COPIES = {"services": [], "monolith": ["--monolith"], "redis": ["--set", "redis.replicas=1"]}
-NAMES = {"services": "services", "monolith": "one process", "redis": "with a Redis"}
-RATES, AT_A_TIME = (100, 400, 1000, 1600, 2200), 16
+AT_A_TIME = 16
 TURNS = 4
 BUDGET = {"rounds": 2, "seconds": 1.2}
 QUICK = {"rounds": 1, "seconds": 0.2}
 
 
 def run(s):
-    return {"values": s.take_turns(COPIES, TURNS, rps=RATES, closed=[AT_A_TIME])}
+    copies = {name: flags for name, (_, flags) in s.facts.copies.items()}
+    return {"values": s.take_turns(copies, TURNS, rps=s.facts.latency_rates, closed=[AT_A_TIME])}
+
+
+def names(facts):
+    return [name for name, _ in facts.copies.values()]
 
 
 def shown(measure_name, values):
     return picture.number(session.median(values)) if measure_name.endswith("/s") else session.ms(session.median(values))
 
 
-def table(result):
+def table(result, facts):
     rows = []
     for name, by_copy in result["values"].items():
         row = [name.replace(", us", ", ms"), shown(name, by_copy["services"])]
-        for copy in list(COPIES)[1:]:
+        for copy in list(facts.copies)[1:]:
             ratio = session.estimate(session.ratios(by_copy[copy], by_copy["services"]))
             row.append(f"{shown(name, by_copy[copy])} " + "({1:.2f}-{2:.2f})".format(*ratio))
         rows.append(row)
-    return session.markdown(["", *NAMES.values()], rows) + "\n\n" + boundaries(result)
+    return session.markdown(["", *names(facts)], rows) + "\n\n" + boundaries(result)
 
 
 def boundaries(result):
@@ -44,18 +47,18 @@ def boundaries(result):
     return "Of the CPU of a request the boundaries between services take: " + "; ".join(shares) + "."
 
 
-def draw(result):
+def draw(result, facts):
     rows = []
-    for rate in RATES:
+    for rate in facts.latency_rates:
         for quantile in ("p50", "p99"):
             by_copy = result["values"][f"{quantile} at {rate}/s, us"]
             in_ms = {copy: [value / 1000 for value in values] for copy, values in by_copy.items()}
-            rows.append((f"{quantile} at {rate}/s", [session.estimate(in_ms[copy]) for copy in COPIES]))
+            rows.append((f"{quantile} at {rate}/s", [session.estimate(in_ms[copy]) for copy in facts.copies]))
     return picture.dots(
-        "The social network as services and as one process",
-        "latency over load, the release's mix; dots: medians of the turns, lines: their intervals of 95 %",
+        f"{facts.title} as services and as one process",
+        "latency over load; dots: medians of the turns, lines: their intervals of 95 %",
         "ms",
-        list(NAMES.values()),
+        names(facts),
         rows,
         log=True,
     )

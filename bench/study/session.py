@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the studies share: the social network up as processes, its load, the counts of its services, progress."""
+"""What the studies share: an application up as processes, its load, the counts of its services, progress."""
 
 import contextlib
+import dataclasses
 import http.client
 import json
 import pathlib
@@ -45,8 +46,8 @@ def wait_until_calm():
 
 
 def estimate(values, seed=1):
-    """The median of the values and the interval of 95 % of it, by resampling."""
-    return measure.interval(values, random.Random(seed))
+    """The median of the values and the interval of 95 % of it, by resampling; without values three times not a number."""
+    return (float("nan"),) * 3 if not values else measure.interval(values, random.Random(seed))
 
 
 def ratios(values, base):
@@ -91,13 +92,36 @@ def page(address, path):
 BUCKET = re.compile(r'rpc_server_duration_seconds_bucket\{.*rpc_service="([^"]*)".*le="([^"]*)"\} (\d+)')
 
 
+OF_ALL = {name: name for name in ("monolith", "breakdown", "slow", "models", "policies", "tracing")}
+
+
+@dataclasses.dataclass(frozen=True)
+class Facts:
+    """What the studies have to know of an application; each has a file that makes its own, FACTS."""
+
+    app: str  # its folder in apps/
+    title: str  # begins a sentence
+    studies: dict  # the studies that it has, by name: their modules here
+    front: str  # the service that clients call
+    kinds: dict  # of its methods that the studies tell apart: how a table calls them
+    rate: int  # requests a second of which the machine makes little
+    train_rates: str  # of `curtail train`
+    latency_rates: tuple  # a second, from little to what the machine can do
+    copies: dict = dataclasses.field(  # how its services may lie: name in a table, flags of `curtail up`
+        default_factory=lambda: {"services": ("services", []), "monolith": ("one process", ["--monolith"])}
+    )
+    slow_too: tuple = ()  # services without counts of calls that may stand still, too
+    paper_traces: dict = dataclasses.field(default_factory=dict)  # PathFence's cells: mean in ms, p99 in ms, dropped
+
+
 class Application:
     """One that is up. `run` is the namespace by which measure.py measures."""
 
-    def __init__(self, curtail, file):
-        self.curtail, self.file, self.name = curtail, file, file.stem
-        self.data = measure.own_data(file)
-        self.run = types.SimpleNamespace(curtail=curtail, app="social", load=[], fine=(0, VOID))
+    def __init__(self, curtail, facts, file, corpus):
+        self.curtail, self.facts, self.file, self.name = curtail, facts, file, file.stem
+        self.folder, self.data = file.parent, measure.own_data(file)
+        self.corpus = ["--corpus", str(self.data)] if self.data else corpus
+        self.run = types.SimpleNamespace(curtail=curtail, app=facts.app, load=corpus, fine=(0, VOID))
         self.void = self.runs = 0
 
     def processes(self):
@@ -117,8 +141,8 @@ class Application:
     @contextlib.contextmanager
     def under_load(self, flags, seconds, seed=1):
         """The load runs while the block does, for `seconds` at most."""
-        plan = f"--corpus {self.data} --quiet --warmup 0s --duration {seconds}s --seed {seed}"
-        command = [self.curtail, "load", "social", self.name, *plan.split(), *flags]
+        plan = f"--quiet --warmup 0s --duration {seconds}s --seed {seed}"
+        command = [self.curtail, "load", self.facts.app, self.name, *self.corpus, *plan.split(), *flags]
         load = None
         try:
             load = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
@@ -154,22 +178,24 @@ def grown(before, after):
 class Session:
     """The options of a study: how long its runs are, and how often it repeats them."""
 
-    def __init__(self, options):
+    def __init__(self, options, facts):
+        self.facts = facts
         self.curtail, self.rounds, self.seconds = options.curtail, options.rounds, options.seconds
         self.settings = [word for setting in options.set for word in ("--set", setting)]
+        given = [setting.removeprefix("data=") for setting in options.set if setting.startswith("data=")]
+        self.corpus = ["--corpus", given[-1]] if given else []  # what the load has to know, too
         self.begun = time.monotonic()
         self.void = self.runs = 0
 
     @contextlib.contextmanager
-    def up(self, name="study", flags=(), edit=lambda text: text, program="social"):
-        """The social network, started for the block with these flags; edit() changes its topology's text. `program` are the
-        words that stand for the program of its services."""
-        with tempfile.TemporaryDirectory(prefix="social-study-") as folder:
-            files = measure.write_copies("social", [name], folder, {name: program})
-            files[name].write_text(edit(files[name].read_text()))
-            self.say("starting the social network")
+    def up(self, name="study", flags=(), program=None):
+        """The application, started for the block with these flags. `program` are the words that stand for the program of its
+        services."""
+        with tempfile.TemporaryDirectory(prefix="study-") as folder:
+            files = measure.write_copies(self.facts.app, [name], folder, {name: program or self.facts.app})
+            self.say(f"starting {self.facts.app}")
             with measure.up(self.curtail, files, {name: [*self.settings, *flags]}):
-                application = Application(self.curtail, files[name])
+                application = Application(self.curtail, self.facts, files[name], self.corpus)
                 yield application
                 self.void += application.void
                 self.runs += application.runs
@@ -179,8 +205,8 @@ class Session:
         of a round."""
         options = types.SimpleNamespace(
             curtail=self.curtail,
-            app="social",
-            load=[],
+            app=self.facts.app,
+            load=self.corpus,
             fine=(0, VOID),
             copies={name: [*self.settings, *flags] for name, flags in copies.items()},
             settle={},
@@ -193,8 +219,8 @@ class Session:
         )
         self.say(f"each round starts {len(copies)} copies")
         random.seed(1)
-        with tempfile.TemporaryDirectory(prefix="social-study-") as folder:
-            return measure.measure_rounds(options, measure.write_copies("social", copies, folder, programs))
+        with tempfile.TemporaryDirectory(prefix="study-") as folder:
+            return measure.measure_rounds(options, measure.write_copies(self.facts.app, copies, folder, programs))
 
     def say(self, words):
         end = "" if sys.stderr.isatty() else "\n"

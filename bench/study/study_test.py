@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the studies. Usage: study_test.py parts|quick|stacks|interrupted CURTAIL
+"""Tests of the studies. Usage: study_test.py parts|quick|another|stacks|interrupted CURTAIL
 
-parts: numbers and pictures, without the services. quick: one study as its users run it, briefly. stacks: the one that has
-other programs, too. interrupted: Ctrl-C leaves nothing.
+parts: numbers and pictures, without the services. quick: one study of the social network as its users run it, briefly. another: one
+of another application. stacks: the one that has other programs, too. interrupted: Ctrl-C leaves nothing.
 """
 
 import json
@@ -21,22 +21,27 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import session  # noqa: E402  (it knows where measure and picture are)
 import breakdown  # noqa: E402
 import fences  # noqa: E402
+import hdsearch  # noqa: E402
 import measure  # noqa: E402
 import models  # noqa: E402
 import monolith  # noqa: E402
 import picture  # noqa: E402
 import policies  # noqa: E402
-import queries  # noqa: E402
 import skew  # noqa: E402
 import slow  # noqa: E402
-import spans  # noqa: E402
-import stacks  # noqa: E402
+import social  # noqa: E402
+import social_queries as queries  # noqa: E402
+import social_stacks as stacks  # noqa: E402
 import tracing  # noqa: E402
 
 MAX_WAIT_S = 160
+FACTS = social.FACTS
 STUDY = pathlib.Path(__file__).with_name("study.py")
-# Few users, so that it starts soon.
-SMALL = ["--set", "users=12", "--set", "follows=30", "--set", "posts=20"]
+# Little data, so that they start soon.
+SMALL = {
+    "social": ["--set", "users=12", "--set", "follows=30", "--set", "posts=20"],
+    "hdsearch": ["--set", "data=synthetic:N=2000,D=16,seed=7", "--set", "leaf.shards=2"],
+}
 INF = float("inf")
 
 
@@ -108,10 +113,10 @@ class Parts(unittest.TestCase):
     def test_a_kind_without_requests_is_blank(self):
         post = {"requests": 9, "mean_us": 2, "p50_us": 1, "critical_path": [{"service": "a", "part": "handler", "mean_us": 2}]}
         result = {"rounds": [{"low": {"post": post}, "saturation": {}}]}
-        rows = breakdown.table(result).splitlines()
+        rows = breakdown.table(result, FACTS).splitlines()
         self.assertEqual(sum("100 (100-100)" in cell for cell in rows[2].split("|")), 1)
         self.assertNotIn("nan", "".join(rows))
-        self.assertTrue(any("post, low" in word for word in words(breakdown.draw(result))))
+        self.assertTrue(any("post, low" in word for word in words(breakdown.draw(result, FACTS))))
 
     def test_mid_tiers_are_the_services_that_call(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -171,7 +176,7 @@ class Pictures(unittest.TestCase):
 
         path = [{"service": "user", "part": part, "mean_us": us} for part, us in (("handler", 7.5), ("network", 2.5))]
         kind = {"mean_us": 10.0, "p50_us": 9.0, "critical_path": path}
-        level = dict.fromkeys(spans.KINDS.values(), kind)
+        level = dict.fromkeys(FACTS.kinds.values(), kind)
         seen = {
             "services": {"user": {"p99_ms": 40, "calls": 90}, "front-end": {"p99_ms": 55, "calls": 90}},
             "culprits": {"post": {"service": "user", "slow": 5, "others": 9}},
@@ -199,7 +204,7 @@ class Pictures(unittest.TestCase):
                     "values": {
                         f"{what} at {rate}/s, us": {"services": [2000] * 2, "monolith": [500] * 2, "redis": [2000] * 2}
                         for what in ("p50", "p99", "CPU a request")
-                        for rate in monolith.RATES
+                        for rate in FACTS.latency_rates
                     }
                 },
                 "| p50 at 100/s, ms | 2.00 | 0.50 (0.25-0.25) | 2.00 (1.00-1.00) |",
@@ -218,14 +223,14 @@ class Pictures(unittest.TestCase):
         }
         for study, (result, line) in told.items():
             result = json.loads(json.dumps(result))
-            self.assertIn(line, study.table(result), study.__name__)
-            self.assertGreater(len(words(study.draw(result))), 4, study.__name__)
+            self.assertIn(line, study.table(result, FACTS), study.__name__)
+            self.assertGreater(len(words(study.draw(result, FACTS))), 4, study.__name__)
 
 
-def start(curtail, folder, *flags):
+def start(curtail, folder, app, *flags):
     """A study that has a run folder of its own."""
     return subprocess.Popen(
-        [sys.executable, "-B", str(STUDY), *flags, "--curtail", curtail, "--busy", *SMALL],
+        [sys.executable, "-B", str(STUDY), app, *flags, "--curtail", curtail, "--busy", *SMALL[app]],
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -263,11 +268,11 @@ def end(study):
             study.kill()
 
 
-def briefly(curtail, name, check):
+def briefly(curtail, app, name, check):
     """Runs a study as its users do; check(numbers, words of its picture) judges it. It is the same when it is drawn again."""
     with tempfile.TemporaryDirectory() as folder:
         numbers, drawn = pathlib.Path(folder) / "n.json", pathlib.Path(folder) / "n.svg"
-        study = start(curtail, folder, name, "--quick", "--json", str(numbers), "--svg", str(drawn))
+        study = start(curtail, folder, app, name, "--quick", "--json", str(numbers), "--svg", str(drawn))
         try:
             out, errors = study.communicate(timeout=MAX_WAIT_S)
         finally:
@@ -275,7 +280,7 @@ def briefly(curtail, name, check):
         assert study.returncode == 0, errors
         check(json.loads(numbers.read_text()), words(drawn.read_text()))
         again = subprocess.run(
-            [sys.executable, "-B", str(STUDY), name, "--from", str(numbers)],
+            [sys.executable, "-B", str(STUDY), app, name, "--from", str(numbers)],
             capture_output=True,
             text=True,
             timeout=MAX_WAIT_S,
@@ -293,6 +298,13 @@ def check_breakdown(result, drawn):
     assert any("post-storage" in word for word in drawn)
 
 
+def check_models(result, drawn):
+    assert result["mid_tiers"] == ["mid-tier"], result
+    for model, turns in result["turns"].items():
+        assert all(one["good"] > 0 and one["p50"] > 0 for one in turns), result
+        assert any(model in word for word in drawn), drawn
+
+
 def check_stacks(result, drawn):
     configs = result["configs"]
     assert configs["fibers"] == ["FIB1"] and configs["threads"] == ["SDB1-16"], configs  # of all services
@@ -304,7 +316,7 @@ def check_stacks(result, drawn):
 
 def interrupted(curtail):
     with tempfile.TemporaryDirectory() as folder:
-        study = start(curtail, folder, "slow")
+        study = start(curtail, folder, "social", "slow")
         try:
             # The moment at which a thread and a process start, and a service stands still.
             assert any("post-cache is slow" in line for line in study.stderr)
@@ -322,8 +334,9 @@ if __name__ == "__main__":
         unittest.main(argv=sys.argv[:1])
     else:
         forms = {
-            "quick": lambda: briefly(program, "breakdown", check_breakdown),
-            "stacks": lambda: briefly(program, "stacks", check_stacks),
+            "quick": lambda: briefly(program, "social", "breakdown", check_breakdown),
+            "another": lambda: briefly(program, "hdsearch", "models", check_models),
+            "stacks": lambda: briefly(program, "social", "stacks", check_stacks),
             "interrupted": lambda: interrupted(program),
         }
         forms[form]()

@@ -14,13 +14,13 @@ MODELS = (
     *("AIB1-1", "AIP1-1", "ADB1-2-2", "ADP1-2-2"),
     *("FIB1", "FIP1", "FDB1-4", "FDP1-2"),
 )
-RATE, AT_A_TIME = 200, 16
+AT_A_TIME = 16
 BUDGET = {"rounds": 4, "seconds": 1}
 QUICK = {"rounds": 1, "seconds": 0.2}
 MEASURES = {
-    "p50": f"p50 at {RATE}/s, ms",
-    "p99": f"p99 at {RATE}/s, ms",
-    "cpu_us": f"CPU a request at {RATE}/s, ms",
+    "p50": "p50 at {rate}/s, ms",
+    "p99": "p99 at {rate}/s, ms",
+    "cpu_us": "CPU a request at {rate}/s, ms",
     "good": f"{AT_A_TIME} at a time, /s",
 }
 
@@ -33,7 +33,7 @@ def mid_tiers(up):
 
 
 def turn(up, seconds, seed):
-    level = up.load(["--rps", str(RATE)], seconds, seed)
+    level = up.load(["--rps", str(up.facts.rate)], seconds, seed)
     most = up.load(["--closed", str(AT_A_TIME)], seconds, seed)
     latency = level["latency_us"]["all"]
     return {"p50": latency["p50"], "p99": latency["p99"], "cpu_us": level["cpu_us"], "good": most["rates_per_s"]["good"]}
@@ -61,7 +61,7 @@ def of(turns, key):
     return [one[key] / (1 if key == "good" else 1000) for one in turns]
 
 
-def table(result):
+def table(result, facts):
     """Each beside auto."""
     lines = []
     for name, turns in result["turns"].items():
@@ -71,15 +71,15 @@ def table(result):
             beside = "" if name == "auto" else f" ({low:.2f}-{high:.2f})"
             cells.append(picture.number(session.median(of(turns, key))) + beside)
         lines.append(cells)
-    return session.markdown(["mid-tiers", *MEASURES.values()], lines)
+    return session.markdown(["mid-tiers", *(name.format(rate=facts.rate) for name in MEASURES.values())], lines)
 
 
-def dots(result, heading, note):
+def dots(result, facts, heading, note):
     rows = [(name, [session.estimate(of(turns, key)) for key in ("p50", "p99")]) for name, turns in result["turns"].items()]
     return picture.dots(
-        heading, f"{note}; {RATE} requests a second; lines: intervals of 95 %", "ms", ["p50", "p99"], rows, log=True
+        heading, f"{note}; {facts.rate} requests a second; lines: intervals of 95 %", "ms", ["p50", "p99"], rows, log=True
     )
 
 
-def draw(result):
-    return dots(result, "The social network under the twelve models", "all mid-tiers under one model")
+def draw(result, facts):
+    return dots(result, facts, f"{facts.title} under the twelve models", "all mid-tiers under one model")

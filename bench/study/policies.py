@@ -7,7 +7,7 @@ import contextlib
 import measure
 import models
 
-CONFIGS, LOADS = "SDB1-16,ADB1-2-2,FIB1,FDB1-4,auto", "200,600"
+CONFIGS = "SDB1-16,ADB1-2-2,FIB1,FDB1-4,auto"
 SETTLE_S = 10  # in which a policy learns at the rate
 BUDGET = {"rounds": 6, "seconds": 1}
 QUICK = {"rounds": 1, "seconds": 0.2}
@@ -15,10 +15,10 @@ QUICK = {"rounds": 1, "seconds": 0.2}
 
 def train(up, seconds):
     """The profile of the front end of an application that is up."""
-    front = next(process for process in up.processes() if process["service"] == "front-end")
-    profile = up.data.parent / "front-end.json"
-    plan = f"--configs {CONFIGS} --loads {LOADS} --repeats 3 --seconds {0.3 * seconds} --out {profile}"
-    target = ["social", up.address(), "--corpus", str(up.data), "--admin", front["admin"]]
+    front = next(process for process in up.processes() if process["service"] == up.facts.front)
+    profile = up.folder / "profile.json"
+    plan = f"--configs {CONFIGS} --loads {up.facts.train_rates} --repeats 3 --seconds {0.3 * seconds} --out {profile}"
+    target = [up.facts.app, up.address(), *up.corpus, "--admin", front["admin"]]
     measure.run([up.curtail, "train", *target, *plan.split()])
     return profile
 
@@ -33,7 +33,7 @@ def run(s):
         for name, flags in {"online": online, "mutune": mutune}.items():
             copies[name] = stack.enter_context(s.up(name, flags))
             s.say(f"{name} learns")
-            copies[name].load(["--rps", str(models.RATE)], SETTLE_S * min(1, s.seconds), 1000)
+            copies[name].load(["--rps", str(s.facts.rate)], SETTLE_S * min(1, s.seconds), 1000)
         turns = {name: [] for name in copies}
         for number in range(s.rounds):
             s.step(number, s.rounds, "rounds")
@@ -49,5 +49,5 @@ def run(s):
 table = models.table
 
 
-def draw(result):
-    return models.dots(result, "The social network under policies", "online on all mid-tiers, mutune on the front end")
+def draw(result, facts):
+    return models.dots(result, facts, f"{facts.title} under policies", f"online on all mid-tiers, mutune on {facts.front}")

@@ -57,7 +57,7 @@ def blocks(result, skew):
     ]
 
 
-def table(result):
+def table(result, facts):
     base = blocks(result, SKEWS[0])
     rows = []
     for skew in SKEWS:
@@ -73,7 +73,7 @@ def table(result):
     return session.markdown(["skew", "highest load, /s", "to skew 0"], rows)
 
 
-def draw(result):
+def draw(result, facts):
     rows = [(f"skew {skew}", [session.estimate(blocks(result, skew))]) for skew in SKEWS]
     return picture.dots(
         "The highest load within p99 < 50 ms, by skew",

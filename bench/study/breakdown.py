@@ -67,29 +67,29 @@ def percent(shares_of_rounds):
     return f"{middle:.0f} ({low:.0f}-{high:.0f})" if middle >= 0.5 else ""
 
 
-def columns():
-    return [(kind, level) for kind in spans.KINDS.values() for level in LEVELS]
+def columns(facts):
+    return [(kind, level) for kind in facts.kinds.values() for level in LEVELS]
 
 
-def table(result):
+def table(result, facts):
     rows = []
     for name in services(result):
         cells = [
             percent(values(result, level, kind, lambda one: shares(one).get(name, 0)))
-            for kind, level in columns()
+            for kind, level in columns(facts)
         ]
         if any(cells):
             rows.append([name, *cells])
     for title, key in (("mean, ms", "mean_us"), ("p50, ms", "p50_us")):
-        middles = [session.median(values(result, level, kind, lambda one: one[key])) for kind, level in columns()]
+        middles = [session.median(values(result, level, kind, lambda one: one[key])) for kind, level in columns(facts)]
         rows.append([title, *("" if math.isnan(middle) else session.ms(middle) for middle in middles)])
-    return session.markdown(["% of the latency", *(f"{kind}, {level}" for kind, level in columns())], rows)
+    return session.markdown(["% of the latency", *(f"{kind}, {level}" for kind, level in columns(facts))], rows)
 
 
-def draw(result):
+def draw(result, facts):
     told = services(result)[:TOLD]
     rows = []
-    for kind, level in columns():
+    for kind, level in columns(facts):
         if not values(result, level, kind, shares):
             continue
         parts = [100 * session.median(values(result, level, kind, lambda one: shares(one).get(name, 0))) for name in told]
