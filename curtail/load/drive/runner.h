@@ -89,6 +89,9 @@ struct RunOptions {
   // The time of a call from its intended send time; then it fails with DEADLINE_EXCEEDED. Raise for
   // slow methods.
   Nanos timeout = std::chrono::seconds(1);
+  // The first request of each method must succeed, or there is no run: for workloads whose requests
+  // are all right for the servers that they are meant for.
+  bool first_must_succeed = false;
   // The first part of the run, not measured.
   Nanos warmup = std::chrono::seconds(2);
   // Ends the measured window after this many requests, if it has not ended before. 0: it has its
@@ -126,7 +129,9 @@ LoadPlan PlanClosedLoop(const RunOptions& options, const Workload& workload, int
 // s after the last send.
 // Errors: all from the check before the run. UNAVAILABLE (no connection), UNIMPLEMENTED (of every
 // first call to a target), DEADLINE_EXCEEDED (nothing answered), INVALID_ARGUMENT (options, or the
-// target is no address). A server that answers with another status is there: the run counts it.
+// target is no address), FAILED_PRECONDITION (first_must_succeed: a method's first request did not,
+// for a reason that is not of the moment). A server that answers with another status is there: the
+// run counts it.
 absl::StatusOr<LoadResult> RunOpenLoop(const RunOptions& options, const Workload& workload,
                                        const Schedule& schedule);
 

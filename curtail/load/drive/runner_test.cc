@@ -455,6 +455,23 @@ TEST_F(RunnerTest, AnUnknownMethodIsUnimplementedBeforeTheRun) {
   EXPECT_EQ(r.status().code(), absl::StatusCode::kUnimplemented) << r.status();
 }
 
+TEST_F(RunnerTest, AMethodWhoseFirstRequestFailsRefusesTheRun) {
+  class Mix : public Numbers {
+   public:
+    std::string_view MethodOf(uint64_t index) const override {
+      return index == 7 ? std::string_view("/test.Echo/Nothing") : method();
+    }
+  };
+  RunOptions options = Options(Serve());
+  const Mix mix;
+  EXPECT_TRUE(RunOpenLoop(options, mix, Make(500, milliseconds(100))).ok()) << "the run counts it";
+  options.first_must_succeed = true;
+  const auto r = RunOpenLoop(options, mix, Make(500, milliseconds(100)));
+  EXPECT_EQ(r.status().code(), absl::StatusCode::kFailedPrecondition) << r.status();
+  EXPECT_NE(r.status().message().find("/test.Echo/Nothing failed"), std::string::npos) << r.status();
+  EXPECT_NE(r.status().message().find("UNIMPLEMENTED"), std::string::npos) << r.status();
+}
+
 TEST_F(RunnerTest, RefusesSenselessOptions) {
   const Schedule schedule = Make(10, seconds(1));
   const auto code = [&](auto change) {

@@ -145,6 +145,7 @@ absl::Status Subject::StartMidTier(const apps::Application& application, deploy:
   service_ = application.service;
   description_ = absl::StrCat(application.description, Digest(*workload_));
   options_.targets = {mid_tier_->address()};
+  options_.first_must_succeed = true;
   options_.workload_name = application.name;
   options_.stop = &stop_;
   admin_ = std::make_unique<deploy::AdminClient>(mid_tier_->admin());

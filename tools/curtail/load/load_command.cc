@@ -66,6 +66,8 @@ std::string HintFor(const absl::Status& status) {
       return "the server does not serve this method; see what it serves with --list";
     case absl::StatusCode::kDeadlineExceeded:
       return "the first call was not answered in time; is this a gRPC server? --timeout gives it longer";
+    case absl::StatusCode::kFailedPrecondition:
+      return "do --corpus and the other flags fit what the servers have? --debug makes one call";
     default:
       return "see curtail load --help";
   }

@@ -468,6 +468,7 @@ absl::StatusOr<LoadSetup> MakeSetup(const LoadFlags& flags, const LoadTargets& t
   s.options.http = targets.http;
   if (absl::Status status = SetMetadata(flags, flags.seed, &s.options); !status.ok()) return status;
   s.options.targets = targets.addresses;
+  s.options.first_must_succeed = !targets.application.empty();
   s.options.channel = targets.channel;
   s.options.realtime = flags.realtime;
   s.options.workload_name =

@@ -5,8 +5,15 @@
 #include <cmath>
 #include <ctime>
 #include <limits>
+#include <numeric>
 #include <optional>
+#include <set>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
 
 namespace curtail::internal {
 namespace {
@@ -28,10 +35,38 @@ void SleepUntil(TimePoint when) {
   clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, nullptr);
 }
 
+// Methods are looked for among so many requests.
+constexpr uint64_t kLookedAt = 10'000;
+
+std::vector<uint64_t> FirstOfEachMethod(const Workload& workload) {
+  std::set<std::string_view> seen;
+  std::vector<uint64_t> firsts;
+  const uint64_t end = workload.distinct() > 0 ? std::min(workload.distinct(), kLookedAt) : kLookedAt;
+  for (uint64_t i = 0; i < end; ++i) {
+    if (seen.insert(workload.MethodOf(i)).second) firsts.push_back(i);
+  }
+  return firsts;
+}
+
+// A later request may succeed: the server is busy, or a part of it is away.
+bool IsOfTheMoment(absl::StatusCode code) {
+  switch (code) {
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kDeadlineExceeded:
+    case absl::StatusCode::kResourceExhausted:
+    case absl::StatusCode::kCancelled:
+    case absl::StatusCode::kAborted:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
-// A call that only asks whether the target is there.
+// A call before the run: is the target there, and does it take such requests?
 struct Driver::Probe final : Completion {
+  uint64_t index = 0;
   bool done = false;
   absl::Status status;
   void Done(absl::Status&& s, std::string&&) override { status = std::move(s), done = true; }
@@ -75,11 +110,19 @@ absl::Status Driver::Preflight() {
   if (options_.stream && options_.stream->kind == StreamOptions::Kind::kBoth) {
     each = std::max(each, options_.stream->count);  // all streams are open before the run
   }
-  probes_ = std::vector<Probe>(targets * static_cast<size_t>(each));
+  std::vector<uint64_t> requests(targets * static_cast<size_t>(each));
+  std::iota(requests.begin(), requests.end(), 0);
+  if (options_.first_must_succeed) {
+    for (const uint64_t first : FirstOfEachMethod(workload_)) {
+      if (first >= targets * static_cast<size_t>(each)) requests.push_back(first);
+    }
+  }
+  probes_ = std::vector<Probe>(requests.size());
   const Deadline deadline = Deadline::In(std::max<Nanos>(timeout_, 5 * kSecond));
   for (size_t i = 0; i < probes_.size(); ++i) {
-    client_->Start(i % targets, workload_.MethodOf(i), deadline, MetadataOf(i, &drawn_metadata_),
-                   workload_.Request(i), &probes_[i]);
+    const uint64_t index = probes_[i].index = requests[i];
+    client_->Start(i % targets, workload_.MethodOf(index), deadline, MetadataOf(index, &drawn_metadata_),
+                   workload_.Request(index), &probes_[i]);
   }
   // Ends: each call has a deadline, which the client keeps.
   const auto under_way = [&] {
@@ -90,6 +133,7 @@ absl::Status Driver::Preflight() {
   for (size_t target = 0; target < targets; ++target) {
     if (absl::Status status = JudgeTarget(target); !status.ok()) return status;
   }
+  if (absl::Status status = JudgeRequests(); !status.ok()) return status;
   probes_.clear();
   return absl::OkStatus();
 }
@@ -105,6 +149,17 @@ absl::Status Driver::JudgeTarget(size_t target) const {
     unimplemented &= code == absl::StatusCode::kUnimplemented;
   }
   return unimplemented ? probes_[target].status : absl::OkStatus();
+}
+
+absl::Status Driver::JudgeRequests() const {
+  if (!options_.first_must_succeed) return absl::OkStatus();
+  for (const Probe& probe : probes_) {
+    if (probe.status.ok() || IsOfTheMoment(probe.status.code())) continue;
+    return absl::FailedPreconditionError(absl::StrCat(
+        "nothing was measured, as the first request of ", std::string(workload_.MethodOf(probe.index)),
+        " failed: ", absl::StatusCodeToString(probe.status.code()), ": ", probe.status.message()));
+  }
+  return absl::OkStatus();
 }
 
 void Driver::Start() {

@@ -64,6 +64,8 @@ class Driver {
 
   // Why a run against the target makes no sense, from its first calls. OK: it does.
   absl::Status JudgeTarget(size_t target) const;
+  // RunOptions::first_must_succeed, of all probes.
+  absl::Status JudgeRequests() const;
   void Ended(Call* call, const absl::Status& status, std::string_view reply);
   void Observe(Nanos due, Nanos latency, bool ok) const;
   // Every second: closes an interval of the series. Always: Publish().
