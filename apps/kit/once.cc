@@ -2,11 +2,11 @@
 #include "apps/kit/once.h"
 
 #include <google/protobuf/message_lite.h>
-#include <openssl/sha.h>
 
 #include <chrono>
 #include <utility>
 
+#include "apps/kit/digest.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::apps {
@@ -35,19 +35,6 @@ absl::Status OtherContentError() {
       "the idempotency key was given to another request of this caller; take a new one for each request");
 }
 
-// Of SHA-256, in hexadecimal digits.
-std::string DigestOf(std::string_view method, const google::protobuf::MessageLite& content) {
-  const std::string bytes = Join(method, "\n", content.SerializeAsString());
-  unsigned char digest[SHA256_DIGEST_LENGTH];
-  SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), digest);
-  std::string text;
-  for (const unsigned char byte : digest) {
-    constexpr char kDigits[] = "0123456789abcdef";
-    text += {kDigits[byte >> 4], kDigits[byte & 15]};
-  }
-  return text;
-}
-
 }  // namespace
 
 absl::Status NameRequest(Context& ctx, std::string_view method,
@@ -57,7 +44,7 @@ absl::Status NameRequest(Context& ctx, std::string_view method,
   if (name->empty() || name->size() > kMostNameBytes)
     return absl::InvalidArgumentError(Join("an idempotency key has 1 to ", kMostNameBytes, " characters"));
   ctx.AddMetadata(kName, *name);
-  ctx.AddMetadata(kContent, DigestOf(method, content));
+  ctx.AddMetadata(kContent, Digest(Join(method, "\n", content.SerializeAsString())));
   return absl::OkStatus();
 }
 

@@ -1,0 +1,498 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DESIGN. A decision is one write, everything after it is repeatable, everything before it undoes itself.
+//
+//  L1  A posting is decided by the transaction that writes it, with the name of its request and all that follows from it: the
+//      balances, the hold that it takes, the transfer that it begins. An error before leaves nothing.
+//  L2  Writers of one database take turns (sql.h), from the first statement of a transaction to its commit. So the numbers of
+//      postings, holds and versions have no gaps and become visible in order: a follower misses none.
+//  L3  Entries are added, never changed. The answer to a request is read from them, so that a repetition has the same.
+//  L4  The row of an account is the state behind its last entry. What is held is the sum over its holds that are not settled.
+//  L5  A hold that expires is settled by the first write that needs its money. From then on it is expired, whatever a clock says.
+//  L6  A transfer is decided in the shard of the sender. Its cents are in kInTransit there, until they arrive or come back.
+//  L7  Whether it arrives is decided in the shard of the receiver, by its first request there: a refusal is kept as an answer,
+//      too. A late repetition cannot turn it round.
+//  L8  Settle() follows that decision. The first one ends the transfer, and books it back in the same transaction. The sender's
+//      account is there, since Close() refuses while a transfer is pending.
+//  L9  A worker that dies between L6, L7 and L8 leaves a pending transfer. The next one sends it again, and L7 answers as before.
+#include "apps/kit/ledger/ledger.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "apps/kit/digest.h"
+#include "curtail/base/strings.h"
+
+namespace curtail::apps {
+
+namespace {
+
+constexpr int64_t kBack = -1;
+constexpr uint64_t kLedger = 0;  // the caller of requests from other shards
+constexpr uint32_t kTransfersAtOnce = 64;
+constexpr Nanos kStepTime = std::chrono::seconds(5);
+constexpr int64_t kMostId = std::numeric_limits<int64_t>::max();
+
+uint64_t Bounded(uint64_t number) { return std::min(number, static_cast<uint64_t>(kMostId)); }
+
+absl::Status CheckId(uint64_t account) {
+  if (account > kInTransit && account <= Bounded(account)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      Join("account ", account, ": the id of an account is above ", kInTransit, " and below 2^63"));
+}
+
+absl::Status CheckCents(int64_t cents, int64_t least) {
+  if (cents != 0 && cents >= least && cents <= kMostCents) return absl::OkStatus();
+  return absl::InvalidArgumentError(Join(cents, " cents; an amount is at least 1 and at most ", kMostCents));
+}
+
+absl::Status CheckRequest(const LedgerRequest& request) {
+  if (request.caller == kLedger || request.caller != Bounded(request.caller))
+    return absl::InvalidArgumentError("a request names its caller, above 0 and below 2^63");
+  if (!request.name.empty() && request.name.size() <= kMostRequestBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(Join("the name of a request has 1 to ", kMostRequestBytes, " bytes"));
+}
+
+absl::Status CheckText(std::string_view text) {
+  size_t characters = 0;
+  unsigned char before = 0;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f || (before == 0xc2 && byte < 0xa0))
+      return absl::InvalidArgumentError("the text has a control character; leave it out");
+    if ((byte & 0xc0) != 0x80) ++characters;
+    before = byte;
+  }
+  if (characters <= kMostTextCharacters) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      Join("the text has ", characters, " characters; at most ", kMostTextCharacters, " are taken"));
+}
+
+absl::Status CheckEntries(const Posting& posting) {
+  if (posting.entries.size() < 2 || posting.entries.size() > kMostEntries)
+    return absl::InvalidArgumentError(
+        Join(posting.entries.size(), " entries; a posting has 2 to ", kMostEntries));
+  int64_t sum = 0;
+  std::set<uint64_t> accounts;
+  for (const Entry& entry : posting.entries) {
+    const bool passes_on = entry.account == kInTransit && posting.to.has_value();
+    absl::Status status = passes_on ? absl::OkStatus() : CheckId(entry.account);
+    if (status.ok()) status = CheckCents(entry.cents, -kMostCents);
+    if (!status.ok()) return status;
+    if (!accounts.insert(entry.account).second)
+      return absl::InvalidArgumentError(
+          Join("account ", entry.account, " has two entries; sum them up to one"));
+    sum += entry.cents;
+  }
+  if (sum == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(Join("the entries sum to ", sum, " cents; a posting sums to 0"));
+}
+
+const Entry* Find(const std::vector<Entry>& entries, uint64_t account) {
+  const auto found = std::ranges::find(entries, account, &Entry::account);
+  return found == entries.end() ? nullptr : &*found;
+}
+
+absl::Status CheckPlace(const Posting& posting, uint32_t shard) {
+  const Entry* const passed = Find(posting.entries, kInTransit);
+  const auto debits = std::ranges::count_if(posting.entries, [](const Entry& e) { return e.cents < 0; });
+  if (passed == nullptr || passed->cents < 0 || debits != 1)
+    return absl::InvalidArgumentError(Join("a transfer has one debit, and a credit of account ", kInTransit));
+  if (posting.to->shard == shard)
+    return absl::InvalidArgumentError(Join("this is shard ", shard, "; post to the account itself"));
+  return CheckId(posting.to->account);
+}
+
+std::string ContentOf(const Posting& posting) {
+  std::string content = Join("post ", posting.hold, " ", posting.text.size(), " ", posting.text);
+  if (posting.to) content += Join(" to ", posting.to->shard, " ", posting.to->account);
+  for (const Entry& entry : posting.entries) {
+    content += Join(" ", entry.account, " ", entry.cents);
+    if (entry.version) content += Join(" at ", *entry.version);
+  }
+  return content;
+}
+
+std::string ContentOf(const Transfer& transfer) {
+  return Join("receive ", transfer.sender, " ", transfer.to.account, " ", transfer.cents, " ", transfer.text);
+}
+
+// Runs `work`, which sets `*answer`, unless the request was answered before: L1.
+template <class Work>
+absl::Status Once(SqlSession& s, const LedgerRequest& request, std::string_view content, uint64_t* answer,
+                  Work work) {
+  const std::string digest = Digest(content);
+  bool known = false, same = true;
+  absl::Status status = s.Query("SELECT content, answer FROM ledger_requests WHERE caller = ?1 AND name = ?2",
+                                {request.caller, request.name}, [&](const SqlRow& row) {
+                                  known = true;
+                                  same = row.Text(0) == digest;
+                                  *answer = row.Unsigned(1);
+                                });
+  if (!same)
+    return absl::AlreadyExistsError(
+        Join("the request \"", request.name, "\" had another content; take a new name for each request"));
+  if (status.ok() && !known) status = work();
+  if (!status.ok() || known) return status;
+  return s.Execute("INSERT INTO ledger_requests(caller, name, content, answer) VALUES (?1, ?2, ?3, ?4)",
+                   {request.caller, request.name, digest, *answer});
+}
+
+absl::Status NoAccount(uint64_t account) {
+  return absl::NotFoundError(Join("there is no account ", account));
+}
+
+// The state of an account within a transaction. `available` counts expired holds as held.
+struct State {
+  bool found = false, open = false;
+  uint64_t version = 0;
+  int64_t balance = 0, available = 0;
+};
+
+absl::Status ReadStates(SqlSession& s, std::span<const SqlValue> accounts, std::vector<State>* states) {
+  states->resize(accounts.size());
+  return s.QueryEach("SELECT open, version, balance, balance - lowest - held FROM states WHERE id = ?1", 1,
+                     accounts, [&](size_t run, const SqlRow& row) {
+                       (*states)[run] = {.found = true,
+                                         .open = row.Integer(0) != 0,
+                                         .version = row.Unsigned(1),
+                                         .balance = row.Integer(2),
+                                         .available = row.Integer(3)};
+                     });
+}
+
+absl::Status CheckOpen(uint64_t account, const State& state) {
+  if (!state.found) return NoAccount(account);
+  return state.open ? absl::OkStatus()
+                    : absl::FailedPreconditionError(Join("account ", account, " is closed"));
+}
+
+// Checks that an account has something left, after expired holds have given their money back: L5.
+absl::Status CheckLeft(SqlSession& s, uint64_t account, int64_t left, int64_t now) {
+  if (left >= 0) return absl::OkStatus();
+  absl::Status status = s.Query(
+      "UPDATE holds SET settled = ?3 WHERE account = ?1 AND settled = 0 AND expires_ms <= ?2 RETURNING cents",
+      {account, now, kBack}, [&](const SqlRow& row) { left += row.Integer(0); });
+  if (!status.ok() || left >= 0) return status;
+  return absl::FailedPreconditionError(Join("account ", account, " lacks ", -left, " cents"));
+}
+
+absl::Status CheckMoved(SqlSession& s, const Entry& entry, const State& after, int64_t now) {
+  if (absl::Status open = CheckOpen(entry.account, after); !open.ok()) return open;
+  if (entry.version && after.version - 1 != *entry.version)
+    return absl::AbortedError(Join("account ", entry.account, " has version ", after.version - 1, ", not ",
+                                   *entry.version, "; look at it again"));
+  if (after.balance > kUnlimited)
+    return absl::FailedPreconditionError(
+        Join("account ", entry.account, " would have more than ", kUnlimited, " cents"));
+  return entry.cents > 0 ? absl::OkStatus() : CheckLeft(s, entry.account, after.available, now);
+}
+
+// The error of a hold that is not there, or is settled.
+absl::Status WhyNotHeld(SqlSession& s, uint64_t hold) {
+  bool found = false;
+  int64_t settled = 0;
+  absl::Status status = s.Query("SELECT settled FROM holds WHERE id = ?1", {hold}, [&](const SqlRow& row) {
+    found = true;
+    settled = row.Integer(0);
+  });
+  if (!status.ok()) return status;
+  if (!found) return absl::NotFoundError(Join("there is no hold ", hold));
+  return absl::FailedPreconditionError(settled > 0 ? Join("posting ", settled, " has taken hold ", hold)
+                                                   : Join("hold ", hold, " was given back or has expired"));
+}
+
+absl::Status TakeHold(SqlSession& s, const Posting& posting, uint64_t id, int64_t now) {
+  uint64_t account = 0;
+  int64_t held = 0;
+  absl::Status status = s.Query(
+      "UPDATE holds SET settled = ?2 WHERE id = ?1 AND settled = 0 AND expires_ms > ?3 RETURNING account, "
+      "cents",
+      {posting.hold, id, now}, [&](const SqlRow& row) {
+        account = row.Unsigned(0);
+        held = row.Integer(1);
+      });
+  if (!status.ok()) return status;
+  if (held == 0) return WhyNotHeld(s, posting.hold);
+  const Entry* const taken = Find(posting.entries, account);
+  if (taken != nullptr && taken->cents < 0 && -taken->cents <= held) return absl::OkStatus();
+  return absl::FailedPreconditionError(Join("hold ", posting.hold, " has ", held, " cents of account ",
+                                            account, "; a posting takes that or less from it"));
+}
+
+absl::Status BeginTransfer(SqlSession& s, const Posting& posting, uint64_t id) {
+  const auto sender = std::ranges::find_if(posting.entries, [](const Entry& e) { return e.cents < 0; });
+  return s.Execute(
+      "INSERT INTO transfers(posting, sender, shard, account, cents, settled) VALUES (?1, ?2, ?3, ?4, ?5, 0)",
+      {id, sender->account, uint64_t{posting.to->shard}, posting.to->account,
+       Find(posting.entries, kInTransit)->cents});
+}
+
+absl::Status List(SqlSession& s, std::string_view sql, std::initializer_list<SqlValue> values,
+                  std::vector<Booked>* booked) {
+  return s.Query(sql, values, [&](const SqlRow& row) {
+    booked->push_back({.posting = row.Unsigned(0),
+                       .account = row.Unsigned(1),
+                       .version = row.Unsigned(2),
+                       .cents = row.Integer(3),
+                       .balance = row.Integer(4),
+                       .counterpart = row.Unsigned(5),
+                       .text = std::string(row.Text(6)),
+                       .booked_ms = row.Integer(7)});
+  });
+}
+
+}  // namespace
+
+absl::Status Ledger::Open(SqlSession& s, const LedgerAccount& account) const {
+  absl::Status status = CheckId(account.id);
+  if (account.owner != Bounded(account.owner) || account.limit < 0 || account.limit > kUnlimited)
+    status.Update(absl::InvalidArgumentError("an owner is below 2^63, a limit at least 0 and at most 10^18"));
+  if (!status.ok()) return status;
+  bool same = true;
+  status = s.Query("SELECT owner, lowest FROM accounts WHERE id = ?1", {account.id}, [&](const SqlRow& row) {
+    same = row.Unsigned(0) == account.owner && row.Integer(1) == -account.limit;
+  });
+  if (!status.ok()) return status;
+  if (!same) return absl::AlreadyExistsError(Join("account ", account.id, " has another owner or limit"));
+  return s.Execute(
+      "INSERT INTO accounts(id, owner, lowest, open, version, balance) VALUES (?1, ?2, ?3, 1, 0, 0)"
+      " ON CONFLICT DO NOTHING",
+      {account.id, account.owner, -account.limit});
+}
+
+absl::Status Ledger::Close(SqlSession& s, uint64_t account) const {
+  absl::Status status = CheckId(account);
+  if (!status.ok()) return status;
+  status = s.Execute(
+      "UPDATE accounts SET open = 0 WHERE id = ?1 AND balance = 0 AND NOT EXISTS"
+      " (SELECT 1 FROM holds WHERE account = ?1 AND settled = 0 AND expires_ms > ?2) AND NOT EXISTS"
+      " (SELECT 1 FROM transfers WHERE sender = ?1 AND settled = 0)",
+      {account, clock_()});
+  if (!status.ok() || s.changes() == 1) return status;
+  std::vector<State> states;
+  status = ReadStates(s, {{account}}, &states);
+  if (!status.ok()) return status;
+  if (!states[0].found) return NoAccount(account);
+  return absl::FailedPreconditionError(Join("account ", account, " has ", states[0].balance,
+                                            " cents, a hold or a pending transfer; end these first"));
+}
+
+absl::Status Ledger::Post(SqlSession& s, const LedgerRequest& request, const Posting& posting,
+                          std::vector<Booked>* booked) const {
+  absl::Status status = CheckRequest(request);
+  if (status.ok()) status = CheckText(posting.text);
+  if (status.ok()) status = CheckEntries(posting);
+  if (status.ok() && posting.to) status = CheckPlace(posting, shard_);
+  if (!status.ok()) return status;
+  uint64_t id = 0;
+  status = Once(s, request, ContentOf(posting), &id,
+                [&] { return Write(s, posting, posting.to ? posting.to->account : 0, &id); });
+  if (!status.ok()) return status;
+  return List(s, "SELECT * FROM booked WHERE posting = ?1 ORDER BY account", {id}, booked);  // L3
+}
+
+absl::Status Ledger::Write(SqlSession& s, const Posting& posting, uint64_t remote, uint64_t* id) const {
+  const int64_t now = clock_();
+  absl::Status status = s.Query(
+      "INSERT INTO postings(id, text, remote, booked_ms)"
+      " SELECT coalesce(max(id), 0) + 1, ?1, ?2, ?3 FROM postings RETURNING id",
+      {posting.text, remote, now}, [&](const SqlRow& row) { *id = row.Unsigned(0); });
+  if (status.ok() && posting.hold != 0) status = TakeHold(s, posting, *id, now);
+  if (status.ok()) status = Move(s, posting.entries, *id, now);
+  return status.ok() && posting.to ? BeginTransfer(s, posting, *id) : status;  // L6
+}
+
+absl::Status Ledger::Move(SqlSession& s, const std::vector<Entry>& entries, uint64_t posting,
+                          int64_t now) const {
+  std::vector<SqlValue> accounts, changes, rows;
+  for (const Entry& entry : entries) {
+    accounts.push_back(entry.account);
+    changes.insert(changes.end(), {entry.account, entry.cents});
+  }
+  const auto none = [](size_t, const SqlRow&) {};
+  std::vector<State> after;
+  absl::Status status = s.QueryEach(
+      "UPDATE accounts SET version = version + 1, balance = balance + ?2 WHERE id = ?1", 2, changes, none);
+  if (status.ok()) status = ReadStates(s, accounts, &after);
+  for (size_t i = 0; status.ok() && i < entries.size(); ++i) {
+    status = CheckMoved(s, entries[i], after[i], now);
+    rows.insert(rows.end(),
+                {entries[i].account, after[i].version, entries[i].cents, after[i].balance, posting});
+  }
+  if (!status.ok()) return status;
+  return s.QueryEach(
+      "INSERT INTO entries(account, version, cents, balance, posting) VALUES (?1, ?2, ?3, ?4, ?5)", 5, rows,
+      none);
+}
+
+absl::Status Ledger::Hold(SqlSession& s, const LedgerRequest& request, uint64_t account, int64_t cents,
+                          int64_t expires_ms, uint64_t* hold) const {
+  absl::Status status = CheckRequest(request);
+  if (status.ok()) status = CheckId(account);
+  if (status.ok()) status = CheckCents(cents, 1);
+  if (!status.ok()) return status;
+  return Once(s, request, Join("hold ", account, " ", cents, " ", expires_ms), hold, [&] {
+    std::vector<State> states;
+    absl::Status can = ReadStates(s, {{account}}, &states);
+    if (can.ok()) can = CheckOpen(account, states[0]);
+    if (can.ok()) can = CheckLeft(s, account, states[0].available - cents, clock_());
+    if (!can.ok()) return can;
+    return s.Query(
+        "INSERT INTO holds(id, account, cents, expires_ms, settled)"
+        " SELECT coalesce(max(id), 0) + 1, ?1, ?2, ?3, 0 FROM holds RETURNING id",
+        {account, cents, expires_ms}, [&](const SqlRow& row) { *hold = row.Unsigned(0); });
+  });
+}
+
+absl::Status Ledger::Void(SqlSession& s, uint64_t hold) const {
+  absl::Status status =
+      s.Execute("UPDATE holds SET settled = ?2 WHERE id = ?1 AND settled <= 0", {hold, kBack});
+  return status.ok() && s.changes() == 0 ? WhyNotHeld(s, hold) : status;
+}
+
+absl::Status Ledger::Look(SqlSession& s, uint64_t account, uint64_t at_least, AccountState* state) const {
+  bool found = false;
+  absl::Status status = s.Query(
+      "SELECT owner, version, balance, open, balance - lowest - held +"
+      " (SELECT CAST(coalesce(sum(cents), 0) AS INTEGER) FROM holds"
+      "  WHERE account = ?1 AND settled = 0 AND expires_ms <= ?2) FROM states WHERE id = ?1",
+      {account, clock_()}, [&](const SqlRow& row) {
+        found = true;
+        *state = {.owner = row.Unsigned(0),
+                  .version = row.Unsigned(1),
+                  .balance = row.Integer(2),
+                  .available = row.Integer(4),
+                  .open = row.Integer(3) != 0};
+      });
+  if (!status.ok()) return status;
+  if (!found) return NoAccount(account);
+  if (state->version >= at_least) return absl::OkStatus();
+  return absl::UnavailableError(Join("account ", account, " has version ", state->version, " here, not ",
+                                     at_least, " yet; try again, or ask the primary"));
+}
+
+absl::Status Ledger::Entries(SqlSession& s, uint64_t account, uint64_t after, uint32_t limit,
+                             std::vector<Booked>* booked) const {
+  return List(s, "SELECT * FROM booked WHERE account = ?1 AND version > ?2 ORDER BY version LIMIT ?3",
+              {account, Bounded(after), uint64_t{std::min(limit, kMostPage)}}, booked);
+}
+
+absl::Status Ledger::Follow(SqlSession& s, uint64_t after, uint32_t limit,
+                            std::vector<Booked>* booked) const {
+  const uint64_t first = Bounded(after);
+  return List(s, "SELECT * FROM booked WHERE posting > ?1 AND posting <= ?2 ORDER BY posting, account",
+              {first, Bounded(first + std::min(limit, kMostPage))}, booked);
+}
+
+absl::Status Ledger::Look(SqlSession& s, uint64_t posting, TransferState* state) const {
+  bool found = false;
+  absl::Status status =
+      s.Query("SELECT settled FROM transfers WHERE posting = ?1", {posting}, [&](const SqlRow& row) {
+        found = true;
+        const int64_t settled = row.Integer(0);
+        *state = settled == 0       ? TransferState::kPending
+                 : settled == kBack ? TransferState::kArrived
+                                    : TransferState::kReturned;
+      });
+  if (status.ok() && !found)
+    return absl::NotFoundError(Join("posting ", posting, " is not a transfer of this shard"));
+  return status;
+}
+
+absl::Status Ledger::Receive(SqlSession& s, const Transfer& transfer, bool* arrived) const {
+  absl::Status status = CheckId(transfer.to.account);
+  if (status.ok()) status = CheckCents(transfer.cents, 1);
+  if (status.ok()) status = CheckText(transfer.text);
+  if (status.ok() && (transfer.to.shard != shard_ || transfer.from_shard == shard_))
+    status = absl::InvalidArgumentError(Join("a transfer from shard ", transfer.from_shard, " to shard ",
+                                             transfer.to.shard, " has come to shard ", shard_));
+  if (!status.ok()) return status;
+  uint64_t answer = 0;  // 0: refused
+  const std::string name = Join("transfer ", transfer.from_shard, " ", transfer.posting);
+  status = Once(s, {kLedger, name}, ContentOf(transfer), &answer, [&] {  // L7
+    std::vector<State> states;
+    absl::Status read = ReadStates(s, {{transfer.to.account}}, &states);
+    if (!read.ok() || !states[0].open || states[0].balance > kUnlimited - transfer.cents) return read;
+    const Posting mirror{
+        .entries = {{kInTransit, -transfer.cents, {}}, {transfer.to.account, transfer.cents, {}}},
+        .text = transfer.text};
+    return Write(s, mirror, transfer.sender, &answer);
+  });
+  *arrived = answer != 0;
+  return status;
+}
+
+absl::Status Ledger::Settle(SqlSession& s, uint64_t posting, bool arrived) const {
+  Transfer transfer;
+  absl::Status status = s.Query(
+      "UPDATE transfers SET settled = ?2 WHERE posting = ?1 AND settled = 0 RETURNING sender, account, cents,"
+      " (SELECT text FROM postings WHERE id = posting)",
+      {posting, kBack}, [&](const SqlRow& row) {
+        transfer = {.sender = row.Unsigned(0),
+                    .to = {.account = row.Unsigned(1)},
+                    .cents = row.Integer(2),
+                    .text = std::string(row.Text(3))};
+      });
+  if (!status.ok() || transfer.cents == 0 || arrived) return status;  // L8: 0 cents: it was settled before
+  const Posting back{.entries = {{kInTransit, -transfer.cents, {}}, {transfer.sender, transfer.cents, {}}},
+                     .text = transfer.text};
+  uint64_t id = 0;
+  status = Write(s, back, transfer.to.account, &id);
+  if (!status.ok()) return status;
+  return s.Execute("UPDATE transfers SET settled = ?2 WHERE posting = ?1", {posting, id});
+}
+
+absl::Status Ledger::Deliver(SqlDatabase& db, const Send& send, absl::FunctionRef<bool()> stopping) const {
+  absl::Status first;
+  std::set<uint32_t> failed;
+  uint64_t after = 0;
+  uint32_t seen = kTransfersAtOnce;
+  while (seen == kTransfersAtOnce) {
+    seen = 0;
+    std::map<uint32_t, std::vector<Transfer>> shards;
+    absl::Status read = db.Read(Deadline::In(kStepTime), [&](SqlSession& s) {
+      return s.Query(
+          "SELECT t.posting, t.sender, t.shard, t.account, t.cents, p.text FROM transfers t"
+          " JOIN postings p ON p.id = t.posting WHERE t.settled = 0 AND t.posting > ?1"
+          " ORDER BY t.posting LIMIT ?2",
+          {after, uint64_t{kTransfersAtOnce}}, [&](const SqlRow& row) {
+            ++seen;
+            after = row.Unsigned(0);
+            const Place to{.shard = static_cast<uint32_t>(row.Unsigned(2)), .account = row.Unsigned(3)};
+            shards[to.shard].push_back(
+                {shard_, after, row.Unsigned(1), to, row.Integer(4), std::string(row.Text(5))});
+          });
+    });
+    if (!read.ok()) return read;
+    for (const auto& [shard, transfers] : shards) {
+      if (stopping()) return first;
+      if (failed.contains(shard)) continue;
+      absl::Status status = DeliverTo(db, send, transfers);
+      if (!status.ok()) failed.insert(shard);
+      first.Update(status);
+    }
+  }
+  return first;
+}
+
+absl::Status Ledger::DeliverTo(SqlDatabase& db, const Send& send,
+                               const std::vector<Transfer>& transfers) const {
+  std::vector<bool> arrived;
+  absl::Status status = send(transfers, &arrived);
+  if (status.ok() && arrived.size() != transfers.size())
+    status = absl::InternalError(Join("shard ", transfers[0].to.shard, " answered ", arrived.size(), " of ",
+                                      transfers.size(), " transfers"));
+  if (!status.ok()) return status;
+  return db.Write(Deadline::In(kStepTime), [&](SqlSession& s) {
+    absl::Status settled;
+    for (size_t i = 0; settled.ok() && i < transfers.size(); ++i)
+      settled = Settle(s, transfers[i].posting, arrived[i]);
+    return settled;
+  });
+}
+
+}  // namespace curtail::apps
