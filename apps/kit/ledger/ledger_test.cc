@@ -17,8 +17,6 @@ using testing::Field;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr uint64_t kBank = 10, kAnn = 11, kBob = 12;
-
 Posting Move(uint64_t from, uint64_t to, int64_t cents) {
   return {.entries = {{from, -cents, {}}, {to, cents, {}}}, .text = "rent"};
 }

@@ -18,6 +18,9 @@
 
 namespace curtail::apps {
 
+// Accounts of tests. The bank has no limit.
+inline constexpr uint64_t kBank = 10, kAnn = 11, kBob = 12;
+
 enum class LedgerIn { kFile, kPostgresql };
 
 // Opens the shard `name` of a test: a file of `dir`, or a schema of the one server that all tests of the program share.
