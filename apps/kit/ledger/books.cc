@@ -8,9 +8,9 @@
 
 namespace curtail::apps {
 
-// accounts.lowest is the limit as a balance. postings.remote is the account in another shard, or 0. A hold is settled by 0 if it is not, by
-// -1 if the account has its money back, else by the posting that took it. A transfer is settled by 0 if it is pending, by -1
-// if it has arrived, else by the posting that booked it back.
+// accounts.lowest is the limit as a balance; postings.remote the account in another shard, or 0. holds.settled is 0 while the
+// money is held, -1 once the account has it back, or else the posting that took it. transfers.settled is 0 while a transfer is
+// pending, -1 once it has arrived, or else the posting that booked it back.
 const char kLedgerSchema[] =
     "CREATE TABLE accounts(id INTEGER PRIMARY KEY, owner INTEGER NOT NULL, lowest INTEGER NOT NULL,"
     " open INTEGER NOT NULL, version INTEGER NOT NULL, balance INTEGER NOT NULL) STRICT;"
@@ -41,6 +41,7 @@ const char kLedgerSchema[] =
 
 namespace {
 
+// All rows are read in the order of an index, so that neither database keeps or sorts them.
 struct Rule {
   const char* broken;
   const char* sql;  // the first row that breaks the rule: its posting, account and version, 0 if it has none
@@ -53,18 +54,18 @@ constexpr std::array kRules = {
     Rule{"its entries do not sum to 0",
          "SELECT p.id, 0, 0 FROM postings p LEFT JOIN entries e ON e.posting = p.id GROUP BY p.id"
          " HAVING count(e.account) < 2 OR sum(e.cents) <> 0 ORDER BY p.id LIMIT 1"},
-    Rule{"it is an entry of no posting, or of no account",
+    Rule{"it is not there, and has an entry",
          "SELECT e.posting, e.account, e.version FROM entries e LEFT JOIN postings p ON p.id = e.posting"
-         " LEFT JOIN accounts a ON a.id = e.account WHERE p.id IS NULL OR a.id IS NULL"
-         " ORDER BY e.account, e.version LIMIT 1"},
+         " WHERE p.id IS NULL ORDER BY e.posting, e.account LIMIT 1"},
     Rule{"its balance is not the one before and its cents",
-         "SELECT e.posting, e.account, e.version FROM entries e LEFT JOIN entries b"
-         " ON b.account = e.account AND b.version = e.version - 1"
-         " WHERE e.balance <> coalesce(b.balance, 0) + e.cents OR (b.version IS NULL AND e.version <> 1)"
-         " ORDER BY e.account, e.version LIMIT 1"},
-    Rule{"its balance is below the limit",
-         "SELECT e.posting, e.account, e.version FROM entries e JOIN accounts a ON a.id = e.account"
-         " WHERE e.balance < a.lowest ORDER BY e.account, e.version LIMIT 1"},
+         "SELECT posting, account, version FROM (SELECT posting, account, version, cents, balance,"
+         " max(version) OVER w AS last, max(balance) OVER w AS before FROM entries WINDOW w AS"
+         " (PARTITION BY account ORDER BY version ROWS BETWEEN 1 PRECEDING AND 1 PRECEDING)) e"
+         " WHERE version <> coalesce(last, 0) + 1 OR balance <> coalesce(before, 0) + cents"
+         " ORDER BY account, version LIMIT 1"},
+    Rule{"its balance is below the limit of its account, or it has none",
+         "SELECT e.posting, e.account, e.version FROM entries e LEFT JOIN accounts a ON a.id = e.account"
+         " WHERE a.id IS NULL OR e.balance < a.lowest ORDER BY e.account, e.version LIMIT 1"},
     Rule{"its state is not that of its last entry",
          "SELECT 0, a.id, a.version FROM accounts a"
          " LEFT JOIN entries e ON e.account = a.id AND e.version = a.version"

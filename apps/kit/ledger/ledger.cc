@@ -24,106 +24,23 @@
 #include <utility>
 
 #include "apps/kit/digest.h"
+#include "apps/kit/ledger/input.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::apps {
 
+using namespace ledger;
+
 namespace {
 
 constexpr int64_t kBack = -1;
-constexpr uint64_t kLedger = 0;  // the caller of requests from other shards
 constexpr uint32_t kTransfersAtOnce = 64;
 constexpr Nanos kStepTime = std::chrono::seconds(5);
-constexpr int64_t kMostId = std::numeric_limits<int64_t>::max();
-
-uint64_t Bounded(uint64_t number) { return std::min(number, static_cast<uint64_t>(kMostId)); }
-
-absl::Status CheckId(uint64_t account) {
-  if (account > kInTransit && account <= Bounded(account)) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      Join("account ", account, ": the id of an account is above ", kInTransit, " and below 2^63"));
-}
-
-absl::Status CheckCents(int64_t cents, int64_t least) {
-  if (cents != 0 && cents >= least && cents <= kMostCents) return absl::OkStatus();
-  return absl::InvalidArgumentError(Join(cents, " cents; an amount is at least 1 and at most ", kMostCents));
-}
-
-absl::Status CheckRequest(const LedgerRequest& request) {
-  if (request.caller == kLedger || request.caller != Bounded(request.caller))
-    return absl::InvalidArgumentError("a request names its caller, above 0 and below 2^63");
-  if (!request.name.empty() && request.name.size() <= kMostRequestBytes) return absl::OkStatus();
-  return absl::InvalidArgumentError(Join("the name of a request has 1 to ", kMostRequestBytes, " bytes"));
-}
-
-absl::Status CheckText(std::string_view text) {
-  size_t characters = 0;
-  unsigned char before = 0;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f || (before == 0xc2 && byte < 0xa0))
-      return absl::InvalidArgumentError("the text has a control character; leave it out");
-    if ((byte & 0xc0) != 0x80) ++characters;
-    before = byte;
-  }
-  if (characters <= kMostTextCharacters) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      Join("the text has ", characters, " characters; at most ", kMostTextCharacters, " are taken"));
-}
-
-absl::Status CheckEntries(const Posting& posting) {
-  if (posting.entries.size() < 2 || posting.entries.size() > kMostEntries)
-    return absl::InvalidArgumentError(
-        Join(posting.entries.size(), " entries; a posting has 2 to ", kMostEntries));
-  int64_t sum = 0;
-  std::set<uint64_t> accounts;
-  for (const Entry& entry : posting.entries) {
-    const bool passes_on = entry.account == kInTransit && posting.to.has_value();
-    absl::Status status = passes_on ? absl::OkStatus() : CheckId(entry.account);
-    if (status.ok()) status = CheckCents(entry.cents, -kMostCents);
-    if (!status.ok()) return status;
-    if (!accounts.insert(entry.account).second)
-      return absl::InvalidArgumentError(
-          Join("account ", entry.account, " has two entries; sum them up to one"));
-    sum += entry.cents;
-  }
-  if (sum == 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(Join("the entries sum to ", sum, " cents; a posting sums to 0"));
-}
-
-const Entry* Find(const std::vector<Entry>& entries, uint64_t account) {
-  const auto found = std::ranges::find(entries, account, &Entry::account);
-  return found == entries.end() ? nullptr : &*found;
-}
-
-absl::Status CheckPlace(const Posting& posting, uint32_t shard) {
-  const Entry* const passed = Find(posting.entries, kInTransit);
-  const auto debits = std::ranges::count_if(posting.entries, [](const Entry& e) { return e.cents < 0; });
-  if (passed == nullptr || passed->cents < 0 || debits != 1)
-    return absl::InvalidArgumentError(Join("a transfer has one debit, and a credit of account ", kInTransit));
-  if (posting.to->shard == shard)
-    return absl::InvalidArgumentError(Join("this is shard ", shard, "; post to the account itself"));
-  return CheckId(posting.to->account);
-}
-
-std::string ContentOf(const Posting& posting) {
-  std::string content = Join("post ", posting.hold, " ", posting.text.size(), " ", posting.text);
-  if (posting.to) content += Join(" to ", posting.to->shard, " ", posting.to->account);
-  for (const Entry& entry : posting.entries) {
-    content += Join(" ", entry.account, " ", entry.cents);
-    if (entry.version) content += Join(" at ", *entry.version);
-  }
-  return content;
-}
-
-std::string ContentOf(const Transfer& transfer) {
-  return Join("receive ", transfer.sender, " ", transfer.to.account, " ", transfer.cents, " ", transfer.text);
-}
 
 // Runs `work`, which sets `*answer`, unless the request was answered before: L1.
 template <class Work>
-absl::Status Once(SqlSession& s, const LedgerRequest& request, std::string_view content, uint64_t* answer,
-                  Work work) {
+absl::Status AnswerOnce(SqlSession& s, const LedgerRequest& request, std::string_view content,
+                        uint64_t* answer, Work work) {
   const std::string digest = Digest(content);
   bool known = false, same = true;
   absl::Status status = s.Query("SELECT content, answer FROM ledger_requests WHERE caller = ?1 AND name = ?2",
@@ -248,19 +165,17 @@ absl::Status List(SqlSession& s, std::string_view sql, std::initializer_list<Sql
 }  // namespace
 
 absl::Status Ledger::Open(SqlSession& s, const LedgerAccount& account) const {
-  absl::Status status = CheckId(account.id);
-  if (account.owner != Bounded(account.owner) || account.limit < 0 || account.limit > kUnlimited)
-    status.Update(absl::InvalidArgumentError("an owner is below 2^63, a limit at least 0 and at most 10^18"));
+  absl::Status status = CheckAccount(account);
   if (!status.ok()) return status;
-  bool same = true;
+  bool found = false, same = false;
   status = s.Query("SELECT owner, lowest FROM accounts WHERE id = ?1", {account.id}, [&](const SqlRow& row) {
+    found = true;
     same = row.Unsigned(0) == account.owner && row.Integer(1) == -account.limit;
   });
-  if (!status.ok()) return status;
-  if (!same) return absl::AlreadyExistsError(Join("account ", account.id, " has another owner or limit"));
+  if (!status.ok() || same) return status;
+  if (found) return absl::AlreadyExistsError(Join("account ", account.id, " has another owner or limit"));
   return s.Execute(
-      "INSERT INTO accounts(id, owner, lowest, open, version, balance) VALUES (?1, ?2, ?3, 1, 0, 0)"
-      " ON CONFLICT DO NOTHING",
+      "INSERT INTO accounts(id, owner, lowest, open, version, balance) VALUES (?1, ?2, ?3, 1, 0, 0)",
       {account.id, account.owner, -account.limit});
 }
 
@@ -284,13 +199,11 @@ absl::Status Ledger::Close(SqlSession& s, uint64_t account) const {
 absl::Status Ledger::Post(SqlSession& s, const LedgerRequest& request, const Posting& posting,
                           std::vector<Booked>* booked) const {
   absl::Status status = CheckRequest(request);
-  if (status.ok()) status = CheckText(posting.text);
-  if (status.ok()) status = CheckEntries(posting);
-  if (status.ok() && posting.to) status = CheckPlace(posting, shard_);
+  if (status.ok()) status = CheckPosting(posting, shard_);
   if (!status.ok()) return status;
   uint64_t id = 0;
-  status = Once(s, request, ContentOf(posting), &id,
-                [&] { return Write(s, posting, posting.to ? posting.to->account : 0, &id); });
+  status = AnswerOnce(s, request, ContentOf(posting), &id,
+                      [&] { return Write(s, posting, posting.to ? posting.to->account : 0, &id); });
   if (!status.ok()) return status;
   return List(s, "SELECT * FROM booked WHERE posting = ?1 ORDER BY account", {id}, booked);  // L3
 }
@@ -335,7 +248,7 @@ absl::Status Ledger::Hold(SqlSession& s, const LedgerRequest& request, uint64_t 
   if (status.ok()) status = CheckId(account);
   if (status.ok()) status = CheckCents(cents, 1);
   if (!status.ok()) return status;
-  return Once(s, request, Join("hold ", account, " ", cents, " ", expires_ms), hold, [&] {
+  return AnswerOnce(s, request, Join("hold ", account, " ", cents, " ", expires_ms), hold, [&] {
     std::vector<State> states;
     absl::Status can = ReadStates(s, {{account}}, &states);
     if (can.ok()) can = CheckOpen(account, states[0]);
@@ -354,7 +267,7 @@ absl::Status Ledger::Void(SqlSession& s, uint64_t hold) const {
   return status.ok() && s.changes() == 0 ? WhyNotHeld(s, hold) : status;
 }
 
-absl::Status Ledger::Look(SqlSession& s, uint64_t account, uint64_t at_least, AccountState* state) const {
+absl::Status Ledger::Balance(SqlSession& s, uint64_t account, uint64_t at_least, AccountState* state) const {
   bool found = false;
   absl::Status status = s.Query(
       "SELECT owner, version, balance, open, balance - lowest - held +"
@@ -404,16 +317,11 @@ absl::Status Ledger::Look(SqlSession& s, uint64_t posting, TransferState* state)
 }
 
 absl::Status Ledger::Receive(SqlSession& s, const Transfer& transfer, bool* arrived) const {
-  absl::Status status = CheckId(transfer.to.account);
-  if (status.ok()) status = CheckCents(transfer.cents, 1);
-  if (status.ok()) status = CheckText(transfer.text);
-  if (status.ok() && (transfer.to.shard != shard_ || transfer.from_shard == shard_))
-    status = absl::InvalidArgumentError(Join("a transfer from shard ", transfer.from_shard, " to shard ",
-                                             transfer.to.shard, " has come to shard ", shard_));
+  absl::Status status = CheckTransfer(transfer, shard_);
   if (!status.ok()) return status;
   uint64_t answer = 0;  // 0: refused
   const std::string name = Join("transfer ", transfer.from_shard, " ", transfer.posting);
-  status = Once(s, {kLedger, name}, ContentOf(transfer), &answer, [&] {  // L7
+  status = AnswerOnce(s, {kLedger, name}, ContentOf(transfer), &answer, [&] {  // L7
     std::vector<State> states;
     absl::Status read = ReadStates(s, {{transfer.to.account}}, &states);
     if (!read.ok() || !states[0].open || states[0].balance > kUnlimited - transfer.cents) return read;

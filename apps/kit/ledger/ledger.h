@@ -12,7 +12,7 @@
 //  - A posting has entries whose sum is 0. Its conditions are checked, and its entries written, in one transaction.
 //  - A request has a name of its caller. The same name and content again changes nothing and has the same answer; another
 //    content is ALREADY_EXISTS. Names are kept for ever. A request that failed keeps no name, so a repetition tries again.
-//  - A hold keeps money of an account for one posting.
+//  - A hold keeps money of an account for one posting. The service decides who may take or void it.
 //  - A transfer moves money to an account of another shard. Once its posting is booked, it arrives or comes back: Deliver().
 //
 // Errors of all functions: INVALID_ARGUMENT, NOT_FOUND (an account, a hold or a posting), FAILED_PRECONDITION (an account is
@@ -134,41 +134,42 @@ class Ledger {
   absl::Status Post(SqlSession& s, const LedgerRequest& request, const Posting& posting,
                     std::vector<Booked>* booked) const;
 
-  // Holds cents of an account until a posting takes the hold, Void(), or the clock reaches `expires_ms`. ALREADY_EXISTS as of Post().
+  // Holds cents of an account until a posting takes the hold, Void(), or the clock reaches `expires_ms`. ALREADY_EXISTS: as Post().
   absl::Status Hold(SqlSession& s, const LedgerRequest& request, uint64_t account, int64_t cents,
                     int64_t expires_ms, uint64_t* hold) const;
   // Gives the money of a hold back. A repetition changes nothing. FAILED_PRECONDITION: a posting has taken it.
   absl::Status Void(SqlSession& s, uint64_t hold) const;
 
-  // UNAVAILABLE: the account has not reached the version `at_least`. A work sees one state of the database, so that only a later
-  // work can see more; the primary has each version that a caller was told, a standby may be behind.
-  absl::Status Look(SqlSession& s, uint64_t account, uint64_t at_least, AccountState* state) const;
-  // Appends entries of an account behind the version `after`, in order, up to `limit` and kMostPage.
+  // Returns the state of an account. UNAVAILABLE: it has not reached the version `at_least`; try again. This does not wait, as
+  // a work sees one state of the database. A primary has each version that was told; a standby may be behind.
+  absl::Status Balance(SqlSession& s, uint64_t account, uint64_t at_least, AccountState* state) const;
+  // Appends the next `limit` entries of an account, kMostPage at most, behind the version `after`, in order. None: it has no more.
   absl::Status Entries(SqlSession& s, uint64_t account, uint64_t after, uint32_t limit,
                        std::vector<Booked>* booked) const;
   // Appends all entries of the next `limit` postings, kMostPage at most, behind the posting `after`, in order. Postings become
   // visible in order. So a reader that goes on behind the last posting it has seen gets each once.
   absl::Status Follow(SqlSession& s, uint64_t after, uint32_t limit, std::vector<Booked>* booked) const;
 
-  // What has become of a transfer. NOT_FOUND: the posting is not a transfer of this shard.
+  // Returns where a transfer is. NOT_FOUND: the posting is not a transfer of this shard.
   absl::Status Look(SqlSession& s, uint64_t posting, TransferState* state) const;
-  // In the shard of the receiver: books a transfer, or refuses it because the account is closed, full or unknown. The first answer
-  // stands for ever.
+  // Called in the shard of the receiver: books a transfer, or refuses it because the account is closed, full or unknown. The
+  // first answer holds for ever.
   absl::Status Receive(SqlSession& s, const Transfer& transfer, bool* arrived) const;
-  // In the shard of the sender: ends a pending transfer with the receiver's answer. One that did not arrive is booked back.
+  // Called in the shard of the sender: ends a pending transfer by the receiver's answer. One that did not arrive is booked back.
   absl::Status Settle(SqlSession& s, uint64_t posting, bool arrived) const;
 
-  // Has transfers to one shard received there, with Receive(), and appends an answer for each. May block.
+  // Calls Receive() in the shard of these transfers, which have one, and appends an answer for each. May block.
   using Send =
       std::function<absl::Status(const std::vector<Transfer>& transfers, std::vector<bool>* arrived)>;
-  // Sends and settles the pending transfers, in order, some at a time. A shard that fails is left out for the rest of the round.
-  // Several processes may do so at once. Returns the first error; early when `stopping()`. For a Finisher (apps/kit/jobs/finisher.h).
+  // Sends and settles the pending transfers, in order, some at a time. Skips a shard that failed. Returns the first error, and
+  // returns early when `stopping()`. Several processes may do so at once. For a Finisher (apps/kit/jobs/finisher.h).
   absl::Status Deliver(SqlDatabase& db, const Send& send, absl::FunctionRef<bool()> stopping) const;
 
-  // Checks all that is in the books. DATA_LOSS names the first row that breaks a rule. Holds no more than that row in memory.
+  // Checks all books of the shard, in bounded memory. DATA_LOSS names the first row that breaks a rule.
   static absl::Status Audit(SqlSession& s);
 
  private:
+  // Writes a posting with all that follows from it. `remote` is the account in the other shard, or 0.
   absl::Status Write(SqlSession& s, const Posting& posting, uint64_t remote, uint64_t* id) const;
   absl::Status Move(SqlSession& s, const std::vector<Entry>& entries, uint64_t posting, int64_t now) const;
   absl::Status DeliverTo(SqlDatabase& db, const Send& send, const std::vector<Transfer>& transfers) const;

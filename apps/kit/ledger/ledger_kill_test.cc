@@ -153,10 +153,15 @@ class Script {
 
 TEST(LedgerKill, ARepetitionFindsTheBooksThatWereToBe) {
   const TestDir dir;
-  Script whole(dir, "whole", 0);
-  whole.Run();
-  const std::vector<std::string> books = whole.Dump();
-  const int steps = whole.steps(), stride = Repeats(8, 1);
+  std::vector<std::string> books;
+  int steps = 0;
+  {  // its threads end before a process is copied
+    Script whole(dir, "whole", 0);
+    whole.Run();
+    books = whole.Dump();
+    steps = whole.steps();
+  }
+  const int stride = Repeats(8, 1);
   int step = 1 + static_cast<int>(Rng(TestSeed()).Below(static_cast<uint64_t>(stride)));
   for (; step <= steps; step += stride) {
     SCOPED_TRACE(Join("step ", step, " of ", steps));

@@ -17,7 +17,7 @@ namespace {
 
 using absl::StatusCode;
 
-// What one shard must be. Copied to undo what is refused.
+// The state that one shard must have. A copy undoes a refused step.
 class ModelShard {
  public:
   struct Account {

@@ -178,15 +178,15 @@ TEST_P(LedgerTest, AHoldExpiresForEver) {
 TEST_P(LedgerTest, LooksAtAVersionThatIsThere) {
   const auto look = [&](uint64_t at_least) {
     AccountState state;
-    return here_.Read([&](const Ledger& l, SqlSession& s) { return l.Look(s, kAnn, at_least, &state); });
+    return here_.Read([&](const Ledger& l, SqlSession& s) { return l.Balance(s, kAnn, at_least, &state); });
   };
   EXPECT_TRUE(look(1).ok());
   const absl::Status ahead = look(2);
   EXPECT_TRUE(absl::IsUnavailable(ahead));
   EXPECT_THAT(std::string(Message(ahead)), HasSubstr("has version 1 here, not 2 yet"));
   AccountState state;
-  EXPECT_TRUE(
-      absl::IsNotFound(here_.Read([&](const Ledger& l, SqlSession& s) { return l.Look(s, 99, 0, &state); })));
+  EXPECT_TRUE(absl::IsNotFound(
+      here_.Read([&](const Ledger& l, SqlSession& s) { return l.Balance(s, 99, 0, &state); })));
 }
 
 TEST_P(LedgerTest, PagesHaveEachEntryOnce) {
@@ -290,7 +290,7 @@ TEST_P(LedgerTest, WritersTakeTurnsStress) {
   EXPECT_GE(here_.Look(kAnn).balance, 0);
 }
 
-// Posters of the same shard take the same transfer, as two workers do.
+// One worker has sent the transfers and not settled them when another one delivers them from first to last.
 TEST_P(LedgerTest, TwoWorkersDeliverATransferOnce) {
   ASSERT_TRUE(here_.Post("rent", Away(kAnn, {2, kBob}, 300)).ok());
   ASSERT_TRUE(here_.Post("toll", Away(kAnn, {2, 99}, 100)).ok());
@@ -372,6 +372,9 @@ TEST_P(LedgerTest, RefusesBadInput) {
   EXPECT_TRUE(absl::IsAlreadyExists(there_.Receive({other}, &arrived)));
   other.cents = 0;
   EXPECT_TRUE(absl::IsInvalidArgument(there_.Receive({other}, &arrived)));
+  other = good;
+  other.sender = ~uint64_t{0};
+  EXPECT_TRUE(absl::IsInvalidArgument(there_.Receive({other}, &arrived)));
 }
 
 TEST_P(LedgerTest, BalancesHaveABound) {
@@ -417,11 +420,10 @@ TEST_P(LedgerTest, AuditNamesWhatIsBroken) {
        "posting 2, account 0, version 0: its entries"},
       {{"DELETE FROM entries WHERE posting = 2 AND account = 12"},
        "posting 2, account 0, version 0: its entries"},
-      {{"DELETE FROM postings WHERE id = 5"},
-       "posting 5, account 1, version 3: it is an entry of no posting"},
+      {{"DELETE FROM postings WHERE id = 5"}, "posting 5, account 1, version 3: it is not there"},
       {{"UPDATE entries SET posting = 9 WHERE posting = 2"}, "posting 2, account 0, version 0: its entries"},
       {{"UPDATE entries SET account = 77 WHERE posting = 2 AND account = 12"},
-       "posting 2, account 77, version 1: it is an entry of"},
+       "posting 2, account 77, version 1: its balance is below"},
       {{"UPDATE entries SET balance = balance + 1 WHERE account = 11 AND version = 2"},
        "posting 2, account 11, version 2: its balance is not"},
       {{"UPDATE entries SET version = version + 9 WHERE account = 12"},

@@ -109,7 +109,7 @@ class Shard {
   AccountState Look(uint64_t account) {
     AccountState state;
     const absl::Status status =
-        Read([&](const Ledger& l, SqlSession& s) { return l.Look(s, account, 0, &state); });
+        Read([&](const Ledger& l, SqlSession& s) { return l.Balance(s, account, 0, &state); });
     EXPECT_TRUE(status.ok()) << status;
     return state;
   }
