@@ -259,6 +259,14 @@ absl::Status Deployment::Spawn(Instance& instance, const Launch& launch) {
   if (!program.ok()) return program.status();
   argv->front() = *std::move(program);
   argv->insert(argv->begin(), launch.wrapper.begin(), launch.wrapper.end());
+  absl::StatusOr<std::vector<std::string>> wrapper = WrapperOf(service, instance.number);
+  if (!wrapper.ok()) return wrapper.status();
+  if (!wrapper->empty()) {
+    program = FindProgram(wrapper->front());
+    if (!program.ok()) return program.status();
+    wrapper->front() = *std::move(program);
+    argv->insert(argv->begin(), wrapper->begin(), wrapper->end());
+  }
 
   ProcessOptions process;
   process.name = instance.name;

@@ -65,6 +65,12 @@ void SetAddress(const std::string& listen, std::map<std::string, std::string>* v
   (*variables)["port"] = colon == std::string::npos ? listen : listen.substr(colon + 1);
 }
 
+void SetNumbers(const ServiceSpec& service, int instance, std::map<std::string, std::string>* variables) {
+  (*variables)["shard"] = absl::StrCat(instance / service.replicas);
+  (*variables)["replica"] = absl::StrCat(instance % service.replicas);
+  (*variables)["instance"] = absl::StrCat(instance);
+}
+
 absl::StatusOr<std::vector<std::string>> ExpandAll(const std::vector<std::string>& words,
                                                    const std::map<std::string, std::string>& variables) {
   std::vector<std::string> expanded;
@@ -84,9 +90,7 @@ absl::StatusOr<std::vector<std::string>> CommandOf(const Topology& topology, con
                                                    const InstanceSetup& setup) {
   if (absl::Status own = topology.Check(); !own.ok()) return own;
   std::map<std::string, std::string> variables = topology.Settings();
-  variables["shard"] = absl::StrCat(instance / service.replicas);
-  variables["replica"] = absl::StrCat(instance % service.replicas);
-  variables["instance"] = absl::StrCat(instance);
+  SetNumbers(service, instance, &variables);
   variables["config"] = setup.config;
   variables["user"] = setup.user.empty() ? UserName() : setup.user;
   SetAddress(setup.listen, &variables);
@@ -125,6 +129,12 @@ absl::StatusOr<std::vector<std::string>> CommandOf(const Topology& topology, con
   add("--http-admin", setup.http_admin);
   if (setup.memory_only) argv.push_back("--memory");
   return argv;
+}
+
+absl::StatusOr<std::vector<std::string>> WrapperOf(const ServiceSpec& service, int instance) {
+  std::map<std::string, std::string> variables;
+  SetNumbers(service, instance, &variables);
+  return ExpandAll(service.wrapper, variables);
 }
 
 absl::StatusOr<std::vector<std::string>> PrepareCommand(const Topology& topology, const std::string& entry) {

@@ -35,6 +35,10 @@ absl::StatusOr<std::vector<std::string>> CommandOf(const Topology& topology, con
                                                    int instance, const Addresses& addresses,
                                                    const InstanceSetup& setup);
 
+// The words before argv: the wrapper of the service, which may have ${shard}, ${replica} and
+// ${instance}. Errors: as CommandOf().
+absl::StatusOr<std::vector<std::string>> WrapperOf(const ServiceSpec& service, int instance);
+
 // argv of what is run once all serve, with ${entry} for the address that clients call.
 absl::StatusOr<std::vector<std::string>> PrepareCommand(const Topology& topology, const std::string& entry);
 

@@ -67,6 +67,9 @@ struct ServiceSpec {
   bool entry = false;
   // Addresses of instances that run already and are not started; empty: started.
   std::vector<std::string> external;
+  // Not in the file: a program and its flags to run each instance under, such as perf, before
+  // ${...} is replaced.
+  std::vector<std::string> wrapper;
 
   // Not in the file, for programs of the benchmarks that are no curtail services: whether it takes
   // the common flags and answers health checks, and what it may print before its address.
@@ -116,6 +119,10 @@ struct Topology {
   // Takes instances that run already: "store=127.0.0.1:11211,unix:/run/m.sock". Errors:
   // INVALID_ARGUMENT (no such service, a wrong number of addresses).
   absl::Status Use(std::string_view service_and_addresses);
+
+  // Runs the instances of a service under a program: "user=perf record -o /tmp/${instance}.data".
+  // Errors: INVALID_ARGUMENT.
+  absl::Status Wrap(std::string_view service_and_words);
 
   // Puts the keys of services that an overlay has in force, as `curtail provision` writes them.
   // Errors: INVALID_ARGUMENT with "ORIGIN:LINE: what is wrong".

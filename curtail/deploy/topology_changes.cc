@@ -169,4 +169,18 @@ absl::Status Topology::Use(std::string_view service_and_addresses) {
   return absl::OkStatus();
 }
 
+absl::Status Topology::Wrap(std::string_view service_and_words) {
+  const std::vector<std::string> parts =
+      absl::StrSplit(std::string(service_and_words), absl::MaxSplits('=', 1));
+  ServiceSpec* service = Find(parts[0]);
+  if (service != nullptr && parts.size() == 2)
+    service->wrapper = absl::StrSplit(parts[1], absl::ByAnyChar(" \t"), absl::SkipEmpty());
+  if (service == nullptr || service->wrapper.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("'", std::string(service_and_words),
+                                                   "': write SERVICE=PROGRAM FLAGS... for a service of ",
+                                                   application));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace curtail::deploy

@@ -10,6 +10,7 @@ Whatever ends `curtail up`, its processes end with it.
 import fcntl
 import json
 import os
+import pathlib
 import pty
 import re
 import select
@@ -192,8 +193,13 @@ def await_signal_handler(process):
 
 def test_foreground(tools):
     for ender in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        process = up(tools)
-        expect_serving(tools)
+        process = up(tools, "--exec", "leaf=env WRAPPED=leaf${instance}")
+        found = expect_serving(tools)
+        for name, p in found.items():
+            environment = pathlib.Path(f"/proc/{p['pid']}/environ").read_text()
+            number = name.removeprefix("leaf-")
+            assert ("WRAPPED" in environment) == number.isdigit(), name
+            assert not number.isdigit() or f"WRAPPED=leaf{number}\0" in environment, environment
         process.send_signal(ender)
         out, err = process.communicate(timeout=MAX_WAIT_S)
         assert process.returncode == 0, (process.returncode, err)
@@ -290,6 +296,10 @@ def test_refuses(tools):
     code, out, _ = tools.run("up", "social", "--scale", "2", "--stores", "redis,postgresql", "--dry-run")
     assert code == 0 and all(out.count(f"--service {name} ") == 2 for name in ("read-post", "front-end")), out
     assert out.count("--service post-storage ") == 1 and "social postgresql" in out and "social redis" in out, out
+    code, out, _ = tools.run("up", "hdsearch", "--exec", "mid-tier=perf record -o x", "--dry-run")
+    assert code == 0 and "mid-tier: perf record -o x hdsearch --service mid-tier" in out, out
+    for words in ("middle=perf", "leaf=", "leaf", "leaf=env ${nowhere}"):
+        refused(104, ["nowhere" if "$" in words else "SERVICE=PROGRAM FLAGS"], "hdsearch", "--exec", words, "--dry-run")
     refused(104, ["--scale 0", "1 to 64"], "social", "--scale", "0")
     refused(104, ["--scale many", "1 to 64"], "social", "--scale", "many")
     for flag in ("--scale", "--dashboard"):

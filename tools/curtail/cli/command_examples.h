@@ -145,6 +145,7 @@ Examples:
   curtail up router --use store=127.0.0.1:11211 --set store.shards=1 --set store.replicas=1 \
                     --set leaf.shards=1 --set leaf.replicas=1    # over a memcached that runs already
   curtail up social --scale 3 --stores postgresql                # three of each service that scales, and a server of SQL
+  curtail up social --exec 'user=perf record -o /tmp/user.data'  # one service under a profiler
   curtail up hdsearch --scale --dry-run                          # the paper's size: which commands?
 
 Exit codes: 0 it went down as it was told to (or is up: --detach), 1 a process failed, 104 bad flags or topology, a missing

@@ -74,6 +74,10 @@ CLI::App* AddUp(CLI::App& app, UpFlags* f) {
       ->needs("--trace-to");
   AddTopologyFlags(*command, &f->changes);
   command
+      ->add_option("--exec", f->changes.exec,
+                   "'SERVICE=PROGRAM FLAGS...': run its instances under a program, such as perf or valgrind")
+      ->allow_extra_args(false);
+  command
       ->add_option(
           "--dashboard", f->dashboard,
           "Show the whole application to a browser, at a PORT of this machine or HOST:PORT [a free port]")

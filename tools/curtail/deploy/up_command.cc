@@ -315,7 +315,10 @@ absl::Status PrintCommands(const deploy::Topology& topology, Console& console) {
       const absl::StatusOr<std::vector<std::string>> argv =
           deploy::CommandOf(topology, service, i, addresses, setup);
       if (!argv.ok()) return argv.status();
-      console.Print(absl::StrCat(name, ": ", absl::StrJoin(*argv, " "), "\n"));
+      absl::StatusOr<std::vector<std::string>> words = deploy::WrapperOf(service, i);
+      if (!words.ok()) return words.status();
+      words->insert(words->end(), argv->begin(), argv->end());
+      console.Print(absl::StrCat(name, ": ", absl::StrJoin(*words, " "), "\n"));
       addresses[service.name].push_back(absl::StrCat("<", name, ">"));
     }
   }
