@@ -34,6 +34,7 @@
 #include "curtail/gateway/internal/http_connection.h"
 #include "curtail/gateway/internal/request_rules.h"
 #include "curtail/gateway/internal/target_calls.h"
+#include "curtail/gateway/internal/token_bucket.h"
 #include "curtail/gateway/transcoder.h"
 #include "curtail/rpc/client/lane.h"
 #include "curtail/rpc/retries.h"
@@ -83,7 +84,9 @@ class Gateway::Impl final : private HttpConnection::Owner, private TargetCalls::
         most_connections_(std::min(options_.max_connections, Descriptors())),
         channel_(&client_, options_.target, options_.channel),
         listener_(std::make_shared<Listener>(this, std::move(listener))),
-        calls_(options_, *transcoder_, &channel_, this) {}
+        calls_(options_, *transcoder_, &channel_, this),
+        bucket_(options_.max_rate > 0 ? options_.max_rate : 1,
+                options_.max_burst > 0 ? options_.max_burst : std::max(1.0, options_.max_rate)) {}
 
   absl::Status Begin();
   void LastCall();
@@ -138,6 +141,8 @@ class Gateway::Impl final : private HttpConnection::Owner, private TargetCalls::
   void OnRefused() override { OnRefused(1); }
 
   absl::Status Serve(Incoming& in);
+  // 429: a call may begin after `wait`.
+  void AnswerTooMany(const Incoming& in, Nanos wait);
   void Fail(const Incoming& in, const absl::Status& status);
 
   // Immutable after construction.
@@ -156,8 +161,9 @@ class Gateway::Impl final : private HttpConnection::Owner, private TargetCalls::
   std::vector<std::shared_ptr<HttpConnection>> dirty_;
   std::deque<std::shared_ptr<HttpConnection>> long_turns_;  // these await one
   TargetCalls calls_;
-  bool paused_ = false;        // connections may have input that they did not read
-  bool accept_later_ = false;  // there was no descriptor for a connection
+  internal::TokenBucket bucket_;  // with max_rate
+  bool paused_ = false;           // connections may have input that they did not read
+  bool accept_later_ = false;     // there was no descriptor for a connection
   bool last_call_ = false;
   bool draining_ = false;
   TimePoint next_tick_;
@@ -411,7 +417,24 @@ absl::Status Gateway::Impl::Serve(Incoming& in) {
   }
   absl::StatusOr<Metadata> metadata = internal::MetadataOf(in.request, options_.forward_headers);
   if (!metadata.ok()) return metadata.status();
+  if (options_.max_rate > 0) {
+    const Nanos wait = bucket_.Take(Now());
+    if (wait > Nanos::zero()) {
+      AnswerTooMany(in, wait);
+      return absl::OkStatus();
+    }
+  }
   return calls_.Begin(in, *std::move(match), query, *std::move(metadata));
+}
+
+void Gateway::Impl::AnswerTooMany(const Incoming& in, Nanos wait) {
+  refused_.fetch_add(1, std::memory_order_relaxed);
+  HttpReply reply = in.asker.form.Whole(
+      absl::ResourceExhaustedError("more calls a second than this gateway hands on; try again later"), {},
+      {});
+  const auto whole = std::chrono::ceil<std::chrono::seconds>(wait);
+  reply.headers.emplace_back("retry-after", Join(whole.count()));
+  Answer(in.asker, std::move(reply));
 }
 
 void Gateway::Impl::Fail(const Incoming& in, const absl::Status& status) {

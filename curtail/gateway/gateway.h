@@ -57,6 +57,10 @@ struct GatewayOptions {
   HttpLimits http;
   size_t max_connections = 10'000;  // or as many as there are descriptors
   size_t max_requests = 10'000;     // in flight over all connections
+  // Calls that may begin a second, over all connections, and at once; more get 429 with Retry-After.
+  // 0: no bound; max_burst 0: those of a second, at least one.
+  double max_rate = 0;
+  double max_burst = 0;
   // Over all connections, in two shares: half of it is for requests in flight.
   size_t max_held_bytes = UsualHeldBytes();
   // For a connection without a request, and for a reader that takes less than 64 KiB of what it is

@@ -96,6 +96,13 @@ void AddFlags(CLI::App& app, Flags* f) {
       ->capture_default_str();
   app.add_option("--max-requests", f->options.max_requests, "In flight; more are answered 503")
       ->capture_default_str();
+  app.add_option(
+         "--max-rate", f->options.max_rate,
+         "Calls that may begin a second, over all clients; more are answered 429 with Retry-After [no bound]")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--max-burst", f->options.max_burst, "With --max-rate: at once [those of a second]")
+      ->check(CLI::Range(1.0, 1e9))
+      ->needs("--max-rate");
   app.add_option("--max-body", f->options.http.max_body_bytes,
                  "Bytes of a request's body; longer ones get 413")
       ->capture_default_str();
