@@ -12,7 +12,7 @@
 
 #include "apps/hdsearch/data_spec.h"
 #include "apps/hdsearch/offline.h"
-#include "apps/kit/temp_dir.h"
+#include "curtail/base/temp_dir_testing.h"
 
 namespace curtail::hdsearch {
 namespace {
@@ -71,7 +71,7 @@ std::vector<float> ReadFloats(const std::string& text, size_t first, size_t coun
 }
 
 TEST(Idx, ReadsBytesFromPlainAndGzipInAnyOrder) {
-  apps::TempDir dir;
+  TempDir dir;
   const std::string content = Idx(3, 1, 2, "abcdef");
   const std::string plain = dir.Write("x-ubyte", content), packed = dir.File("x-ubyte.gz");
   WriteGz(packed, content);
@@ -91,7 +91,7 @@ TEST(Idx, ReadsBytesFromPlainAndGzipInAnyOrder) {
 }
 
 TEST(Fvecs, ReadsRows) {
-  apps::TempDir dir;
+  TempDir dir;
   const std::string path = dir.Write(
       "x.fvecs", Bytes<int32_t>({2}) + Bytes<float>({1, 2}) + Bytes<int32_t>({2}) + Bytes<float>({3, 4}));
   EXPECT_THAT(ReadFloats(path, 0, 2), ElementsAre(1, 2, 3, 4));
@@ -99,13 +99,13 @@ TEST(Fvecs, ReadsRows) {
 }
 
 TEST(Raw, ReadsRowsOfTheGivenDimension) {
-  apps::TempDir dir;
+  TempDir dir;
   const std::string path = dir.Write("x.dat", Bytes<float>({1, 2, 3, 4, 5, 6}));
   EXPECT_THAT(ReadFloats("raw:" + path + ",D=3", 1, 1), ElementsAre(4, 5, 6));
 }
 
 TEST(Npy, ReadsFloatsAndBytesOfVersionsOneAndTwo) {
-  apps::TempDir dir;
+  TempDir dir;
   const std::string dict = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }";
   const std::string rows = Bytes<float>({1, 2, 3, 4});
   EXPECT_THAT(ReadFloats(dir.Write("v1.npy", Npy(dict, rows)), 0, 2), ElementsAre(1, 2, 3, 4));
@@ -153,7 +153,7 @@ TEST(Files, BadOnesAreRefusedWithFilePlaceAndReason) {
       {"cut.npy", Npy("{'descr': '<f4', 'fortran_order': False, 'shape': (9, 1), }", "1234"), "", corrupt,
        "9 rows of 1"},
   };
-  apps::TempDir dir;
+  TempDir dir;
   for (const BadFile& bad : cases) {
     std::string text = dir.Write(bad.name, bad.content);
     if (!bad.suffix.empty()) text = "raw:" + text + ",D=2";
@@ -165,7 +165,7 @@ TEST(Files, BadOnesAreRefusedWithFilePlaceAndReason) {
 }
 
 TEST(Files, GzipThatIsCutOrDamagedOrTooLongIsDataLoss) {
-  apps::TempDir dir;
+  TempDir dir;
   std::string pixels(20000, '\0');
   for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<char>(i * i >> 3);
   const std::string content = Idx(100, 10, 20, pixels), path = dir.File("x-ubyte.gz");
@@ -184,7 +184,7 @@ TEST(Files, GzipThatIsCutOrDamagedOrTooLongIsDataLoss) {
 }
 
 TEST(Files, ThatAreNotThereOrNoFilesAreErrors) {
-  apps::TempDir dir;
+  TempDir dir;
   EXPECT_EQ(Open(dir.File("no.fvecs")).status().code(), absl::StatusCode::kNotFound);
   std::filesystem::create_directory(dir.File("dir.npy"));
   EXPECT_EQ(Open(dir.File("dir.npy")).status().code(), absl::StatusCode::kInvalidArgument);
@@ -226,7 +226,7 @@ TEST(Synthetic, ARowIsTheSameHoweverItIsReached) {
 }
 
 TEST(WriteRows, WhatItWritesReadsBackEqual) {
-  apps::TempDir dir;
+  TempDir dir;
   const std::string spec = "synthetic:N=50,D=7,seed=2";
   for (const char* name : {"x.fvecs", "x.npy"}) {
     const absl::Status status = WriteRows(spec, dir.File(name));

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "apps/kit/temp_dir.h"
+#include "curtail/base/temp_dir_testing.h"
 
 namespace curtail::hdsearch {
 namespace {
@@ -35,7 +35,7 @@ TEST(Recall, CountsTheTruthThatWasFound) {
 }
 
 TEST(GroundTruthCache, ReadsBackWhatItWroteAndNothingElse) {
-  apps::TempDir dir;
+  TempDir dir;
   const GroundTruth truth{2, {1, 2, 3, 4, 5, 6}};
   const std::string path = dir.File("below/truth.bin");
   ASSERT_TRUE(WriteGroundTruth(path, truth).ok());
@@ -49,7 +49,7 @@ TEST(GroundTruthCache, ReadsBackWhatItWroteAndNothingElse) {
 }
 
 TEST(GroundTruthCache, ItsNameChangesWithEverythingTheAnswerDependsOn) {
-  apps::TempDir dir;
+  TempDir dir;
   setenv("XDG_CACHE_HOME", dir.File("cache").c_str(), 1);
   const DataSpec a = *DataSpec::Parse("synthetic:N=5,D=2"), b = *DataSpec::Parse("synthetic:N=6,D=2");
   const std::string path = GroundTruthCachePath(a, b, 10, 3);

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <string>
 
-#include "apps/kit/temp_dir.h"
+#include "curtail/base/temp_dir_testing.h"
 
 namespace curtail::hdsearch {
 namespace {
@@ -18,14 +18,14 @@ std::unique_ptr<VectorStore> Load(const std::string& text, Shard shard, int thre
 }
 
 // 100 rows of 4 bytes; row i is (i, i, i, i).
-std::string ByteCorpus(const apps::TempDir& dir) {
+std::string ByteCorpus(const TempDir& dir) {
   std::string content("\0\0\x08\x02\0\0\0\x64\0\0\0\x04", 12);
   for (char i = 0; i < 100; ++i) content.append(4, i);
   return dir.Write("x.idx", content);
 }
 
 TEST(VectorStore, ShardsHoldTheirRowsOnly) {
-  apps::TempDir dir;
+  TempDir dir;
   const std::string path = ByteCorpus(dir);
   const auto store = Load(path, Shard{1, 3});
   EXPECT_EQ(store->first_row(), 33u);
@@ -49,7 +49,7 @@ TEST(VectorStore, MoreShardsThanRowsIsAnError) {
 }
 
 TEST(VectorStore, ScanRanksByteRowsForQueriesOnAndOffTheGrid) {
-  apps::TempDir dir;
+  TempDir dir;
   const auto store = Load(ByteCorpus(dir), Shard{});
   const std::vector<uint32_t> ids = {10, 12, 50, 11, 99};
   for (const float at : {11.0f, 11.25f}) {

@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "apps/hdsearch/ground_truth.h"
-#include "apps/kit/temp_dir.h"
+#include "curtail/base/temp_dir_testing.h"
 #include "hdsearch.pb.h"
 
 namespace curtail::hdsearch {
@@ -35,7 +35,7 @@ WorkloadOptions Options() {
 }
 
 TEST(Workload, SendsTheQueriesInTurnAndScoresReplies) {
-  apps::TempDir dir;
+  TempDir dir;
   setenv("XDG_CACHE_HOME", dir.File("cache").c_str(), 1);
   for (const bool cached : {false, true}) {  // the second time the ground truth comes from the cache
     EXPECT_EQ(std::filesystem::exists(dir.File("cache/curtail")), cached);
@@ -60,7 +60,7 @@ TEST(Workload, SendsTheQueriesInTurnAndScoresReplies) {
 }
 
 TEST(Workload, WorksWithoutACacheAndWithoutJudging) {
-  apps::TempDir dir;
+  TempDir dir;
   setenv("XDG_CACHE_HOME", dir.Write("a-file", "").c_str(), 1);  // nothing can be created below a file
   EXPECT_TRUE(MakeWorkload(Options()).ok());
   WorkloadOptions options = Options();

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/kit/temp_dir.h"
+#include "curtail/base/temp_dir_testing.h"
 
 namespace curtail::apps {
 namespace {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "apps/kit/once_testing.h"
-#include "apps/kit/temp_dir.h"
 #include "curtail/base/strings.h"
+#include "curtail/base/temp_dir_testing.h"
 #include "curtail/base/testing.h"
 #include "curtail/store/redis/redis.h"
 #include "curtail/store/sql/sql.h"
@@ -67,7 +67,7 @@ class OnceTest : public testing::Test {
     return count;
   }
 
-  apps::TempDir dir_;
+  TempDir dir_;
   const std::unique_ptr<SqlDatabase> db_ = Open(dir_.File("once.db"));
   int tries_ = 0;
   absl::Status refusal_;
@@ -116,7 +116,7 @@ TEST_F(OnceTest, ANameHasABound) {
 }
 
 TEST(OnceRedis, ARepetitionWritesNothingAndHasTheFirstAnswer) {
-  const apps::TempDir dir;
+  const TempDir dir;
   const RedisProcess process(dir.File("redis"));
   Redis redis(*StoreAddress::Parse(process.address()));
   const std::string script =

@@ -9,8 +9,8 @@
 #include <iterator>
 #include <string>
 
-#include "apps/kit/temp_dir.h"
 #include "curtail/base/strings.h"
+#include "curtail/base/temp_dir_testing.h"
 
 namespace curtail::apps {
 namespace {

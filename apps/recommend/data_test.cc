@@ -11,10 +11,10 @@
 #include <map>
 #include <set>
 
-#include "apps/kit/temp_dir.h"
 #include "apps/recommend/offline.h"
 #include "apps/recommend/ratings.h"
 #include "curtail/base/strings.h"
+#include "curtail/base/temp_dir_testing.h"
 
 namespace curtail::recommend {
 namespace {
@@ -68,7 +68,7 @@ TEST(DataSpec, SaysWhatWouldBeRight) {
 }
 
 TEST(Ratings, EveryFormatOfMovieLensIsToldByItsContent) {
-  const apps::TempDir dir;
+  const TempDir dir;
   EXPECT_EQ(List(dir.Write("u.data", "196\t242\t4.5\t881250949\n1\t31\t2.5\t-5\r\n1\t1029\t3\t1\n")), kThree);
   EXPECT_EQ(List(dir.Write("any", "196::242::4.5::881250949\n1::31::2.5::1260759144\n1::1029::3::1")),
             kThree);
@@ -81,7 +81,7 @@ TEST(Ratings, EveryFormatOfMovieLensIsToldByItsContent) {
 }
 
 TEST(Ratings, AByteOrderMarkIsNoPartOfTheFirstRating) {
-  const apps::TempDir dir;
+  const TempDir dir;
   const std::string mark = "\xef\xbb\xbf";
   EXPECT_EQ(List(dir.Write("u.data", mark + "196\t242\t4.5\t8\n1\t31\t2.5\t5\n1\t1029\t3\t1\n")), kThree);
   EXPECT_EQ(List(dir.Write("any", mark + "196::242::4.5::8\n1::31::2.5::1\n1::1029::3::1")), kThree);
@@ -91,7 +91,7 @@ TEST(Ratings, AByteOrderMarkIsNoPartOfTheFirstRating) {
 }
 
 TEST(Ratings, FingerprintsAreOfAllDataAndTheSameForEveryShard) {
-  const apps::TempDir dir;
+  const TempDir dir;
   const auto fingerprint = [](const std::string& spec, Shard shard = {}) {
     const absl::StatusOr<Ratings> ratings = Read(spec, shard);
     EXPECT_TRUE(ratings.ok()) << ratings.status();
@@ -114,7 +114,7 @@ TEST(Ratings, FingerprintsAreOfAllDataAndTheSameForEveryShard) {
 }
 
 TEST(Ratings, AnyCsvIsReadByTheNamesOfItsColumns) {
-  const apps::TempDir dir;
+  const TempDir dir;
   const std::string path =
       dir.Write("a,b.csv",
                 "\"\",\"s\",\"the \"\"d\"\"\",note,\"y\"\n\"1\",\"196\",\"242\",\"a,\"\"b\"\"\",4.5\n"
@@ -123,7 +123,7 @@ TEST(Ratings, AnyCsvIsReadByTheNamesOfItsColumns) {
 }
 
 TEST(Ratings, CompressionIsToldByTheContentToo) {
-  const apps::TempDir dir;
+  const TempDir dir;
   std::string text = "userId,movieId,rating\n196,242,4.5\n1,31,2.5\n1,1029,3\n";
   const gzFile gz = gzopen(dir.File("ratings").c_str(), "wb");
   gzwrite(gz, text.data(), static_cast<unsigned>(text.size()));
@@ -139,7 +139,7 @@ TEST(Ratings, CompressionIsToldByTheContentToo) {
 }
 
 TEST(Ratings, CorruptLinesAreNamedWithWhatWasExpected) {
-  const apps::TempDir dir;
+  const TempDir dir;
   const std::string csv = "userId,movieId,rating,timestamp\n1,2,3,4\n";
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"1\t2\t3\t4\n1\t2\n", "line 2: want user<TAB>item<TAB>rating<TAB>timestamp, got '1\t2'"},
@@ -174,7 +174,7 @@ TEST(Ratings, CorruptLinesAreNamedWithWhatWasExpected) {
 }
 
 TEST(Ratings, TheLastRatingOfAPairCounts) {
-  const apps::TempDir dir;
+  const TempDir dir;
   const absl::StatusOr<Ratings> ratings =
       Read(dir.Write("u.data", "7\t8\t1\t9\n7\t9\t2\t9\n7\t8\t5\t1\n7\t8\t3\t2\n"));
   ASSERT_TRUE(ratings.ok()) << ratings.status();
@@ -197,7 +197,7 @@ TEST(Ratings, ShardsShareThemOutWithoutLossAndKnowTheWholeScale) {
   ASSERT_EQ(seen.size(), all.list.size());
   for (const Rating& r : all.list) EXPECT_EQ(seen.at({r.user, r.item}), r.value);
   // A shard without ratings cannot be served.
-  const apps::TempDir dir;
+  const TempDir dir;
   const absl::Status status =
       Read(dir.Write("one", "1\t2\t3\t4\n"), Shard{Holds(Shard{0, 2}, 1, 2) ? 1u : 0u, 2}).status();
   EXPECT_THAT(std::string(Message(status)), HasSubstr("has no ratings for shard"));
@@ -230,7 +230,7 @@ TEST(Synthetic, DependsOnTheSeedAndNothingElse) {
 }
 
 TEST(Generate, WritesWhatIsReadAgain) {
-  const apps::TempDir dir;
+  const TempDir dir;
   const std::string spec = "synthetic:users=30,items=40,ratings=400";
   ASSERT_TRUE(WriteRatings(spec, dir.File("r.csv")).ok());
   EXPECT_EQ(List(dir.File("r.csv")), List(spec));
@@ -245,7 +245,7 @@ TEST(Generate, WritesWhatIsReadAgain) {
 }
 
 TEST(Estimate, IsOfTheRightSize) {
-  const apps::TempDir dir;
+  const TempDir dir;
   ASSERT_TRUE(WriteRatings("synthetic:users=300,items=400,ratings=9000", dir.File("r.csv")).ok());
   const uint64_t estimate = *EstimateRatings(*DataSpec::Parse(dir.File("r.csv")));
   EXPECT_GT(estimate, 3000u);

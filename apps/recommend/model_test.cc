@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "apps/kit/temp_dir.h"
 #include "curtail/base/strings.h"
+#include "curtail/base/temp_dir_testing.h"
 
 namespace curtail::recommend {
 namespace {
@@ -54,7 +54,7 @@ std::string Edited(std::string bytes, size_t at, std::string_view with) {
 }
 
 TEST(ModelFile, ComesBackAsItWas) {
-  const apps::TempDir dir;
+  const TempDir dir;
   const Model model = Small();
   EXPECT_NE(model.data, 0u);
   ASSERT_TRUE(WriteModel(model, dir.File("m")).ok());
@@ -132,7 +132,7 @@ TEST(ModelFile, ContradictionsUnderRightChecksumsAreRefused) {
 }
 
 TEST(ModelFile, FailuresOfTheFileSystemNameThePath) {
-  const apps::TempDir dir;
+  const TempDir dir;
   const absl::Status missing = ReadModel(dir.File("none")).status();
   EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(Message(missing)), HasSubstr(dir.File("none")));

@@ -7,12 +7,12 @@
 #include <cmath>
 #include <memory>
 
-#include "apps/kit/temp_dir.h"
 #include "apps/recommend/leaf_service.h"
 #include "apps/recommend/model.h"
 #include "apps/recommend/predict_service.h"
 #include "apps/recommend/predictor.h"
 #include "curtail/base/strings.h"
+#include "curtail/base/temp_dir_testing.h"
 #include "curtail/rpc/host_testing.h"
 #include "recommend.pb.h"
 
@@ -114,7 +114,7 @@ TEST(Serve, SaysWhatIsWrongBeforeItLoads) {
   }
   EXPECT_EQ(Serve({"leaf", "--shard", "4/4"}).code, 104);
 
-  const apps::TempDir dir;
+  const TempDir dir;
   const Model model = *TrainModel(*DataSpec::Parse(Options().data), Shard{1, 2}, TrainOptions{}, {1, true});
   ASSERT_TRUE(WriteModel(model, dir.File("m")).ok());
   EXPECT_THAT(Serve({"leaf", "--model", dir.File("m"), "--shard", "0/2"}).err,

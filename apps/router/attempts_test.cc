@@ -261,7 +261,7 @@ class LeafTest : public testing::Test {
     return leaf_.Set(ctx, request, reply);
   }
 
-  apps::TempDir dir_;
+  TempDir dir_;
   MemcachedProcess process_{dir_.File("m")};
   LeafService leaf_{*StoreAddress::Parse(process_.address()), MemcachedOptions{}};
   const uint64_t version_ = VersionOfNow();

@@ -21,7 +21,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "apps/kit/temp_dir.h"
 #include "apps/router/leaf_service.h"
 #include "apps/router/router_service.h"
 #include "apps/router/workload.h"
@@ -31,6 +30,7 @@
 #include "bench/common/spread.h"
 #include "curtail/base/histogram.h"
 #include "curtail/base/strings.h"
+#include "curtail/base/temp_dir_testing.h"
 #include "curtail/rpc/server.h"
 #include "curtail/store/store_testing.h"
 
@@ -262,7 +262,7 @@ int Run(const BenchFlags& flags) {
   bench::Session session(flags);
   const bench::Machine machine = bench::LookAtMachine();
   session.Note(bench::ToString(machine));
-  const apps::TempDir dir;
+  const TempDir dir;
   std::deque<MemcachedProcess> memcacheds;
   for (int i = 0; i < flags.shards * flags.replicas; ++i) {
     memcacheds.emplace_back(dir.File("m" + std::to_string(i)));

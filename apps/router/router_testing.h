@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "apps/kit/temp_dir.h"
 #include "apps/router/replica_set.h"
 #include "apps/router/router_service.h"
+#include "curtail/base/temp_dir_testing.h"
 #include "curtail/base/testing.h"
 #include "curtail/rpc/server.h"
 #include "curtail/store/store_testing.h"
@@ -77,7 +77,7 @@ class Deployment {
   const std::string config_;
   const ReplicaOptions options_;
 
-  apps::TempDir dir_;
+  TempDir dir_;
   std::deque<MemcachedProcess> memcacheds_;
   std::vector<std::unique_ptr<Server>> leaves_;
   Client client_, front_client_;

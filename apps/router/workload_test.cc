@@ -8,9 +8,9 @@
 #include <map>
 #include <set>
 
-#include "apps/kit/temp_dir.h"
 #include "apps/router/fill.h"
 #include "apps/router/router_testing.h"
+#include "curtail/base/temp_dir_testing.h"
 #include "curtail/rpc/tls_testing.h"
 
 namespace curtail::router {

@@ -8,17 +8,16 @@
 #include <string>
 #include <vector>
 
-#include "apps/kit/temp_dir.h"
 #include "apps/setalgebra/collection.h"
 #include "apps/setalgebra/data_spec.h"
 #include "apps/setalgebra/index.h"
 #include "apps/setalgebra/offline.h"
 #include "curtail/base/strings.h"
+#include "curtail/base/temp_dir_testing.h"
 
 namespace curtail::setalgebra {
 namespace {
 
-using apps::TempDir;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using Texts = std::vector<std::string>;

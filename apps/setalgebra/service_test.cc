@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "apps/kit/configs_to_test.h"
-#include "apps/kit/temp_dir.h"
 #include "apps/setalgebra/collection.h"
 #include "apps/setalgebra/index.h"
 #include "apps/setalgebra/leaf_service.h"
@@ -22,6 +21,7 @@
 #include "apps/setalgebra/workload.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/strings.h"
+#include "curtail/base/temp_dir_testing.h"
 #include "curtail/base/testing.h"
 #include "curtail/rpc/server_testing.h"
 #include "setalgebra.curtail.h"
@@ -459,7 +459,7 @@ TEST(Workload, RefusesWhatCannotBe) {
 }
 
 TEST(Workload, AsksNothingThatCannotBeSent) {
-  const apps::TempDir dir;
+  const TempDir dir;
   WorkloadOptions options = SmallWorkload();
   options.data = dir.Write("latin1.txt", "caf\xe9 caf\xc3\xa9 x\xed\xa0\x80 \xf5\n");
   options.stop_words = 0, options.count = 50, options.together = 0.5;

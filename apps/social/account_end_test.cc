@@ -7,10 +7,10 @@
 #include <thread>
 #include <vector>
 
-#include "apps/kit/temp_dir.h"
 #include "apps/social/account_testing.h"
 #include "apps/social/data.h"
 #include "curtail/base/strings.h"
+#include "curtail/base/temp_dir_testing.h"
 #include "curtail/base/testing.h"
 #include "curtail/store/store_testing.h"
 
@@ -151,7 +151,7 @@ TEST(Account, DamagedPostsGoWithTheirAuthor) {
 
 // The deletion of one stopped before the cache heard of it.
 TEST(Account, NoCacheShowsAPostOfADeletedUser) {
-  const apps::TempDir dir;
+  const TempDir dir;
   MemcachedProcess cache(dir.File("m"));
   SocialDeployment app("FIB1", /*monolith=*/true, {"--store", "post-cache=" + cache.address()});
   const Session ann = app.Register("ann"), bob = app.Register("bob");

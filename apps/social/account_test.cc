@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
-#include "apps/kit/temp_dir.h"
 #include "apps/social/account_testing.h"
 #include "apps/social/data.h"
+#include "curtail/base/temp_dir_testing.h"
 #include "curtail/base/testing.h"
 #include "curtail/store/store_testing.h"
 
@@ -64,7 +64,7 @@ class AccountTest : public testing::TestWithParam<AccountIn> {
     return !MustCall(app_, BlockUser::kHidden, look).ids().empty();
   }
 
-  const apps::TempDir dir_;
+  const TempDir dir_;
   std::optional<RedisProcess> redis_;
   std::optional<PostgresqlProcess> postgresql_;
   SocialDeployment app_{GetParam() == AccountIn::kFilesAsync ? "ADB1-2-2" : "FDB1-2", /*monolith=*/true,

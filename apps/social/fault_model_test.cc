@@ -23,7 +23,6 @@
 #include <set>
 #include <thread>
 
-#include "apps/kit/temp_dir.h"
 #include "apps/social/data.h"
 #include "apps/social/guests_testing.h"
 #include "apps/social/ledger_testing.h"
@@ -31,6 +30,7 @@
 #include "apps/social/social_testing.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/strings.h"
+#include "curtail/base/temp_dir_testing.h"
 #include "curtail/base/testing.h"
 #include "curtail/store/store_testing.h"
 
@@ -406,7 +406,7 @@ class SocialFaults : public testing::TestWithParam<Kept> {
   std::atomic<bool> resting_{false};    // relaxed: it orders nothing
   std::atomic<uint64_t> next_text_{0};  // relaxed: only unique
   std::vector<std::thread> threads_;
-  apps::TempDir dir_;
+  TempDir dir_;
   FullDisk disk_{FULL_DISK_LIBRARY};  // of Redis and of PostgreSQL
   MemcachedProcess cache_{dir_.File("m")};
   const std::unique_ptr<RedisProcess> redis_ = StartRedis();

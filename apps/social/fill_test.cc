@@ -18,7 +18,7 @@ namespace {
 using testing::HasSubstr;
 
 TEST(SocialFill, FillsOverTlsAndSaysThatItLearnsNothing) {
-  const apps::TempDir dir;
+  const TempDir dir;
   const TestCertificate authority({.common_name = "an authority", .names = ""});
   const TestCertificate certificate({}, &authority);
   const std::string address = Join("unix:", dir.File("front-end"));

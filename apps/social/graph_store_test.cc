@@ -13,13 +13,13 @@
 #include "apps/kit/accounts/gone.h"
 #include "apps/kit/once_testing.h"
 #include "apps/kit/run_here.h"
-#include "apps/kit/temp_dir.h"
 #include "apps/social/data.h"
 #include "apps/social/graph_store.h"
 #include "apps/social/page.h"
 #include "apps/social/social_testing.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/strings.h"
+#include "curtail/base/temp_dir_testing.h"
 #include "curtail/base/testing.h"
 #include "curtail/store/redis/redis.h"
 #include "curtail/store/store_testing.h"
@@ -120,7 +120,7 @@ class GraphStoreTest : public testing::TestWithParam<GraphIn> {
     return edges;
   }
 
-  apps::TempDir dir_;
+  TempDir dir_;
   std::unique_ptr<SqlDatabase> db_;
   std::optional<RedisProcess> redis_;
   std::unique_ptr<GraphStore> store_;

@@ -18,7 +18,6 @@
 #include <vector>
 
 #include "apps/kit/parallel.h"
-#include "apps/kit/temp_dir.h"
 #include "apps/social/data.h"
 #include "bench/common/program.h"
 #include "bench/common/report.h"
@@ -26,6 +25,7 @@
 #include "bench/common/spread.h"
 #include "curtail/base/histogram.h"
 #include "curtail/base/strings.h"
+#include "curtail/base/temp_dir_testing.h"
 #include "curtail/deploy/process/process.h"
 #include "curtail/rpc/channel.h"
 #include "search.curtail.h"
@@ -162,7 +162,7 @@ class LargeBench {
   }
 
   const LargeFlags flags_;
-  const apps::TempDir dir_;
+  const TempDir dir_;
   const std::string address_ = Join("unix:", dir_.File("social"));
   std::unique_ptr<deploy::Process> process_;
   Client client_;

@@ -7,10 +7,10 @@
 
 #include <algorithm>
 
-#include "apps/kit/temp_dir.h"
 #include "apps/social/model_file.h"
 #include "apps/social/people.h"
 #include "curtail/base/rng.h"
+#include "curtail/base/temp_dir_testing.h"
 
 namespace curtail::social {
 namespace {
@@ -100,7 +100,7 @@ TEST(SocialLearned, AdsFindThoseWhoClick) {
 }
 
 TEST(SocialLearned, AFileIsReadAgainWhenItIsReplaced) {
-  const apps::TempDir dir;
+  const TempDir dir;
   ModelFile<FollowModel> file(dir.File("model"));
   EXPECT_TRUE(absl::IsFailedPrecondition(file.Get().status()));
   FollowModel model;

@@ -13,12 +13,12 @@
 #include <thread>
 #include <vector>
 
-#include "apps/kit/temp_dir.h"
 #include "apps/social/model_users_testing.h"
 #include "apps/social/preload_testing.h"
 #include "apps/social/social_testing.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/strings.h"
+#include "curtail/base/temp_dir_testing.h"
 #include "curtail/base/testing.h"
 #include "curtail/store/store_testing.h"
 
@@ -246,7 +246,7 @@ class SocialModel : public testing::TestWithParam<HowServed> {
   }
 
   uint64_t seed_ = TestSeed();
-  apps::TempDir dir_;
+  TempDir dir_;
   const SetClock clock_{kClockLibrary};
   const std::shared_ptr<const StoreProcess> store_ = StartStore();
   SocialDeployment app_{GetParam().config, GetParam().monolith,

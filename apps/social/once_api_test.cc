@@ -8,11 +8,11 @@
 #include <thread>
 #include <vector>
 
-#include "apps/kit/temp_dir.h"
 #include "apps/social/account_testing.h"
 #include "apps/social/data.h"
 #include "apps/social/social_testing.h"
 #include "curtail/base/strings.h"
+#include "curtail/base/temp_dir_testing.h"
 #include "curtail/base/testing.h"
 #include "curtail/store/store_testing.h"
 
@@ -71,7 +71,7 @@ class OnceApiTest : public testing::TestWithParam<const char*> {
     return first.ok() ? *first : Reply();
   }
 
-  apps::TempDir dir_;
+  TempDir dir_;
   const std::unique_ptr<RedisProcess> redis_ =
       std::string_view(GetParam()) == "redis" ? std::make_unique<RedisProcess>(dir_.File("redis")) : nullptr;
   SocialDeployment app_{"FDB1-2", /*monolith=*/true, Flags()};

@@ -8,9 +8,9 @@
 #include <thread>
 #include <vector>
 
-#include "apps/kit/temp_dir.h"
 #include "apps/social/data.h"
 #include "apps/social/social_testing.h"
+#include "curtail/base/temp_dir_testing.h"
 #include "curtail/base/testing.h"
 #include "curtail/store/store_testing.h"
 
@@ -34,7 +34,7 @@ class SocialPostgresqlTest : public testing::Test {
     return ids;
   }
 
-  apps::TempDir dir_;
+  TempDir dir_;
   PostgresqlProcess postgresql_{dir_.File("s"), PostgresqlWords(dir_.File("s"), dir_.File("data"))};
   SocialDeployment app_{"FDB1-2", /*monolith=*/false, {"--store", "postgresql=" + postgresql_.address()}};
 };

@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <vector>
 
-#include "apps/kit/temp_dir.h"
 #include "apps/social/data.h"
 #include "apps/social/social_testing.h"
+#include "curtail/base/temp_dir_testing.h"
 #include "curtail/store/store_testing.h"
 
 namespace curtail::social {
@@ -27,7 +27,7 @@ class SocialRedisTest : public testing::Test {
     return ids;
   }
 
-  apps::TempDir dir_;
+  TempDir dir_;
   RedisProcess redis_{dir_.File("redis"),
                       {"--appendonly", "yes", "--appendfsync", "always", "--dir", dir_.File(".")}};
   SocialDeployment app_{"FDB1-2", /*monolith=*/false, {"--store", "redis=" + redis_.address()}};

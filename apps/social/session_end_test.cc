@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "apps/kit/temp_dir.h"
 #include "apps/social/account_testing.h"
 #include "apps/social/data.h"
+#include "curtail/base/temp_dir_testing.h"
 #include "curtail/base/testing.h"
 #include "curtail/store/store_testing.h"
 
@@ -56,7 +56,7 @@ class SessionTest : public testing::TestWithParam<const char*> {
     return Call(app_, Social::kChangePassword, PasswordChangeOf(name, password, fresh)).status();
   }
 
-  const apps::TempDir dir_;
+  const TempDir dir_;
   std::optional<PostgresqlProcess> postgresql_;
   SocialDeployment app_{std::string_view(GetParam()) == "async" ? "ADB1-2-2" : "FDB1-2", /*monolith=*/true,
                         Flags()};

@@ -16,7 +16,6 @@
 #include "apps/kit/index/text_index.h"
 #include "apps/kit/once.h"
 #include "apps/kit/run_here.h"
-#include "apps/kit/temp_dir.h"
 #include "apps/social/data.h"
 #include "apps/social/page.h"
 #include "apps/social/people.h"
@@ -24,6 +23,7 @@
 #include "apps/social/timeline_store.h"
 #include "apps/social/workload.h"
 #include "curtail/base/strings.h"
+#include "curtail/base/temp_dir_testing.h"
 #include "curtail/base/testing.h"
 #include "curtail/rpc/jwt.h"
 #include "curtail/store/store_testing.h"
@@ -76,7 +76,7 @@ class TimelineStoreTest : public testing::TestWithParam<Kept> {
     return MakeRedisTimelines(*StoreAddress::Parse(redis_->address()), "test", length);
   }
 
-  apps::TempDir dir_;
+  TempDir dir_;
   std::unique_ptr<SqlDatabase> db_;
   std::optional<RedisProcess> redis_;
   std::unique_ptr<TimelineStore> store_ = Open(16);
@@ -200,7 +200,7 @@ TEST(SocialPeople, GeneratedFollowsAreSkewedAndRepeatable) {
 }
 
 TEST(SocialPeople, ReadsEdgeLists) {
-  const apps::TempDir dir;
+  const TempDir dir;
   uint64_t users = 0;
   const std::vector<Follow> both = {{0, 1}, {1, 0}, {1, 2}, {2, 1}};
   EXPECT_EQ(*ReadFollows(dir.Write("a", "# edges\n1 2\n2 3\n3 3\n\n"), &users), both);
@@ -218,7 +218,7 @@ TEST(SocialPeople, ReadsEdgeLists) {
 }
 
 TEST(SocialWorkload, SendsTheMixAndJudgesReplies) {
-  const apps::TempDir dir;
+  const TempDir dir;
   std::vector<LoadUser> users;
   for (uint64_t i = 0; i < 10; ++i)
     users.push_back({.id = 100 + i, .name = NameOf(i), .token = "t" + NameOf(i)});

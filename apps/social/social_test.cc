@@ -10,10 +10,10 @@
 #include <thread>
 #include <vector>
 
-#include "apps/kit/temp_dir.h"
 #include "apps/social/data.h"
 #include "apps/social/social_testing.h"
 #include "curtail/base/strings.h"
+#include "curtail/base/temp_dir_testing.h"
 #include "curtail/base/testing.h"
 #include "curtail/store/store_testing.h"
 #include "users.curtail.h"
@@ -300,7 +300,7 @@ TEST(Social, AKilledServiceLosesNoPost) {
 
 // The kernel accepts its connections, and nobody reads them.
 TEST(Social, ACacheThatHangsLeavesTheDatabaseItsTime) {
-  const apps::TempDir dir;
+  const TempDir dir;
   MemcachedProcess cache(dir.File("m"));
   SocialDeployment app("FIB1", /*monolith=*/true, {"--store", "post-cache=" + cache.address()});
   const Session ann = app.Register("ann");

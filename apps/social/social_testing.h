@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "apps/kit/temp_dir.h"
 #include "apps/social/data.h"
 #include "curtail/base/clock.h"
+#include "curtail/base/temp_dir_testing.h"
 #include "curtail/base/testing.h"
 #include "curtail/deploy/app_under_test.h"
 #include "curtail/rpc/channel.h"
@@ -109,7 +109,7 @@ class SocialDeployment {
   template <class Reply = Posts, class Page, class Read>
   absl::Status AllPages(Page page, Read read, std::vector<uint64_t>* ids) const;
 
-  const apps::TempDir dir_;
+  const TempDir dir_;
   const bool monolith_;
   const std::vector<std::string> words_;
   Nanos patience_ = kMaxTestWait;

@@ -9,8 +9,8 @@
 
 #include "apps/kit/index/text_index.h"
 #include "apps/kit/index/words.h"
-#include "apps/kit/temp_dir.h"
 #include "apps/social/urls.h"
+#include "curtail/base/temp_dir_testing.h"
 
 namespace curtail::social {
 namespace {

@@ -20,6 +20,7 @@
 
 #include "curtail/base/internal/connection_counts.h"
 #include "curtail/base/strings.h"
+#include "curtail/base/temp_dir_testing.h"
 #include "curtail/store/store_testing.h"
 
 namespace curtail {
@@ -47,7 +48,7 @@ class MemcachedTest : public testing::Test {
     return status.ok() ? value : std::string(status.message());
   }
 
-  TestDir dir_;
+  TempDir dir_;
   MemcachedProcess process_{dir_.File("m")};
   Memcached client_{*StoreAddress::Parse(process_.address())};
 };
@@ -245,7 +246,7 @@ TEST_F(MemcachedTest, WaitsForAConnectionWhenAllAreInUse) {
 }
 
 TEST(Memcached, SaysWhenAValueIsTooLargeForItsMemcached) {
-  const TestDir dir;
+  const TempDir dir;
   const MemcachedProcess process(dir.File("m"), {"-I", "1m"});
   Memcached client(*StoreAddress::Parse(process.address()));
   bool stored = false;
@@ -294,7 +295,7 @@ class MixedUp {
 };
 
 TEST(Memcached, AnAnswerOfTheWrongKindIsNoSuccess) {
-  const TestDir dir;
+  const TempDir dir;
   const std::string path = dir.File("m");
   MixedUp mixed_up(path, {"HD\r\n", "NS\r\n", "EN\r\n", "NS\r\n", "VA 1\r\nx\r\n", "NF\r\n", "NS\r\n"});
   Memcached client(*StoreAddress::Parse("unix:" + path));

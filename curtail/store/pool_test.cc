@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "curtail/base/temp_dir_testing.h"
 #include "curtail/base/testing.h"
 #include "curtail/exec/fiber_testing.h"
 #include "curtail/store/store_testing.h"
@@ -87,7 +88,7 @@ class PoolTest : public testing::Test {
     return std::make_unique<Echo>(dir_.File("echo"));
   }
 
-  TestDir dir_;
+  TempDir dir_;
   Echo echo_{dir_.File("echo")};
   StreamPool pool_{*StoreAddress::Parse("unix:" + dir_.File("echo")), "echo", 2};
 };

@@ -13,9 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <iterator>
-#include <system_error>
 #include <utility>
 
 #include "curtail/base/clock.h"
@@ -51,16 +49,6 @@ std::vector<std::string> With(std::vector<std::string> words, std::vector<std::s
 }
 
 }  // namespace
-
-TestDir::TestDir() {
-  path_ = (std::filesystem::temp_directory_path() / "curtail-store-XXXXXX").string();
-  if (mkdtemp(path_.data()) == nullptr) Fail("mkdtemp");
-}
-
-TestDir::~TestDir() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
 
 StoreProcess::StoreProcess(std::string path, std::vector<std::string> words)
     : path_(std::move(path)), words_(std::move(words)) {

@@ -13,19 +13,6 @@
 
 namespace curtail {
 
-// A folder for one test, removed with all it holds.
-class TestDir {
- public:
-  TestDir();
-  ~TestDir();
-  TestDir(const TestDir&) = delete;
-  TestDir& operator=(const TestDir&) = delete;
-  std::string File(std::string_view name) const { return path_ + "/" + std::string(name); }
-
- private:
-  std::string path_;
-};
-
 // A StoreProcess is a store that listens on a Unix socket. It ends with this object, or with the test that started it.
 // Thread-compatible.
 class StoreProcess {

@@ -15,7 +15,7 @@
 #include "apps/kit/data/data.h"
 #include "apps/kit/data/folder.h"
 #include "apps/kit/once.h"
-#include "apps/kit/temp_dir.h"
+#include "curtail/base/temp_dir_testing.h"
 #include "curtail/base/testing.h"
 #include "curtail/rpc/jwt.h"
 

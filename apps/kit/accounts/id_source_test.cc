@@ -11,8 +11,8 @@
 
 #include "apps/kit/data/data.h"
 #include "apps/kit/run_here.h"
-#include "apps/kit/temp_dir.h"
 #include "apps/social/page.h"
+#include "curtail/base/temp_dir_testing.h"
 #include "curtail/base/testing.h"
 
 namespace curtail::apps {

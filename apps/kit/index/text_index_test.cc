@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "apps/kit/index/words.h"
-#include "apps/kit/temp_dir.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/strings.h"
+#include "curtail/base/temp_dir_testing.h"
 #include "curtail/base/testing.h"
 
 namespace curtail::apps {

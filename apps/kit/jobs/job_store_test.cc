@@ -10,8 +10,8 @@
 
 #include "apps/kit/jobs/job_store.h"
 #include "apps/kit/run_here.h"
-#include "apps/kit/temp_dir.h"
 #include "curtail/base/strings.h"
+#include "curtail/base/temp_dir_testing.h"
 #include "curtail/base/testing.h"
 #include "curtail/store/redis/redis.h"
 #include "curtail/store/store_testing.h"
@@ -131,7 +131,7 @@ class RedisJobsTest : public testing::Test {
     return MakeRedisJobs(*StoreAddress::Parse(redis_.address()), "jobs", std::move(consumer), lease);
   }
 
-  TestDir dir_;
+  TempDir dir_;
   RedisProcess redis_{dir_.File("r"),
                       {"--appendonly", "yes", "--appendfsync", "always", "--dir", dir_.File(".")}};
 };

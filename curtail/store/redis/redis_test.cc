@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "curtail/base/temp_dir_testing.h"
 #include "curtail/store/store_testing.h"
 
 namespace curtail {
@@ -32,7 +33,7 @@ class RedisTest : public testing::Test {
     return reply->null() ? "(none)" : reply->text;
   }
 
-  TestDir dir_;
+  TempDir dir_;
   RedisProcess process_{dir_.File("r")};
   Redis client_{*StoreAddress::Parse(process_.address())};
 };

@@ -10,6 +10,7 @@
 
 #include "curtail/base/internal/connection_counts.h"
 #include "curtail/base/strings.h"
+#include "curtail/base/temp_dir_testing.h"
 #include "curtail/base/testing.h"
 #include "curtail/rpc/mid_tier_testing.h"
 #include "curtail/store/sql/dialect.h"
@@ -26,7 +27,7 @@ const char kItems[] =
 
 // One server for all tests of the program, as it takes seconds to make. Each has a schema of its own.
 struct Server {
-  TestDir dir;
+  TempDir dir;
   PostgresqlProcess process{dir.File("s"), {POSTGRESQL_SERVER, dir.File("data"), dir.File("s")}};
 };
 Server& TheServer() {

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "curtail/base/strings.h"
+#include "curtail/base/temp_dir_testing.h"
 #include "curtail/base/testing.h"
 #include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/mid_tier_testing.h"
@@ -27,7 +28,7 @@ class SqlModels : public MidTier {
     options.sync = false;
     db_ = *SqlDatabase::Open(options);
   }
-  TestDir dir_;
+  TempDir dir_;
   std::unique_ptr<SqlDatabase> db_;
 };
 

@@ -16,6 +16,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "curtail/base/temp_dir_testing.h"
 #include "curtail/base/testing.h"
 #include "curtail/deploy/process/process.h"
 #include "curtail/exec/wait.h"
@@ -60,7 +61,7 @@ class SqlTest : public testing::Test {
     return count;
   }
 
-  TestDir dir_;
+  TempDir dir_;
 };
 
 TEST_F(SqlTest, KeepsWhatWasWritten) {

@@ -13,8 +13,8 @@
 #include <fstream>
 #include <thread>
 
-#include "apps/kit/temp_dir.h"
 #include "curtail/base/strings.h"
+#include "curtail/base/temp_dir_testing.h"
 
 namespace curtail::tool {
 namespace {
@@ -27,7 +27,7 @@ class RunFolderTest : public testing::Test {
  protected:
   RunFolderTest() { setenv("XDG_RUNTIME_DIR", dir_.File("").c_str(), 1); }
   ~RunFolderTest() override { unsetenv("XDG_RUNTIME_DIR"); }
-  const apps::TempDir dir_;
+  const TempDir dir_;
 };
 
 UpState State() {

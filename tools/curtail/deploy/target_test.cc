@@ -7,7 +7,7 @@
 
 #include <cstdlib>
 
-#include "apps/kit/temp_dir.h"
+#include "curtail/base/temp_dir_testing.h"
 
 namespace curtail::tool {
 namespace {
@@ -51,7 +51,7 @@ class TargetTest : public testing::Test {
     return names;
   }
 
-  const apps::TempDir dir_;
+  const TempDir dir_;
 };
 
 TEST_F(TargetTest, NamesServicesShardsAndProcesses) {

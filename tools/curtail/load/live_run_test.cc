@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "apps/kit/temp_dir.h"
+#include "curtail/base/temp_dir_testing.h"
 #include "curtail/deploy/process/process.h"
 
 namespace curtail::tool {
@@ -53,7 +53,7 @@ class LiveRun : public testing::Test {
   }
   static void Put(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
 
-  const apps::TempDir dir_;
+  const TempDir dir_;
 };
 
 TEST_F(LiveRun, IsThereWhileItRuns) {

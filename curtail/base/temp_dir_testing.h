@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// temp_dir.h - a folder for one test, removed with all it holds.
+// temp_dir_testing.h - a folder for one test, removed with all it holds.
 #pragma once
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <system_error>
 
-namespace curtail::apps {
+namespace curtail {
 
 class TempDir {
  public:
   TempDir() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "curtail-test-XXXXXX").string();
-    path_ = mkdtemp(pattern.data());
+    if (mkdtemp(path_.data()) != nullptr) return;
+    std::perror(path_.c_str());
+    std::abort();
   }
   ~TempDir() {
     std::error_code ignored;
@@ -32,7 +35,7 @@ class TempDir {
   }
 
  private:
-  std::string path_;
+  std::string path_ = (std::filesystem::temp_directory_path() / "curtail-test-XXXXXX").string();
 };
 
-}  // namespace curtail::apps
+}  // namespace curtail
