@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random users at once, beside a ledger of what each was told, while services and stores die, stand still and
+// Random users at once, beside a history of what each was told, while services and stores die, stand still and
 // have no room to write.
 //
 // Property: once the queue is empty, a post that was acknowledged and not deleted is in its author's timeline
@@ -13,20 +13,24 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
-#include <functional>
+#include <initializer_list>
 #include <iterator>
-#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <ostream>
 #include <set>
-#include <thread>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "apps/kit/testing/actors.h"
+#include "apps/kit/testing/facts.h"
+#include "apps/kit/testing/faults.h"
+#include "apps/kit/testing/history.h"
+#include "apps/kit/testing/preload.h"
 #include "apps/social/data.h"
 #include "apps/social/guests_testing.h"
-#include "apps/social/ledger_testing.h"
-#include "apps/social/preload_testing.h"
 #include "apps/social/social_testing.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/strings.h"
@@ -40,7 +44,6 @@ namespace {
 constexpr size_t kAuthors = 6, kActors = 3;
 // Of a client. Short, so that a service that stands still does not hold up the test.
 constexpr Nanos kPatience = std::chrono::seconds(1);
-constexpr int kActsInFault = 8, kPostsBetween = 4;
 
 struct Kept {
   const char* store;   // files, redis or postgresql
@@ -48,11 +51,10 @@ struct Kept {
 };
 void PrintTo(const Kept& kept, std::ostream* out) { *out << kept.store << " " << kept.config; }
 
-struct Fault {
-  std::string name;
-  std::function<void()> strike, mend;
-  bool readable = false, refuses = false;  // timelines can be read meanwhile; some post is refused
-};
+using apps::Actors;
+using apps::Operation;
+using apps::Possible;
+using apps::Span;
 
 class SocialFaults : public testing::TestWithParam<Kept> {
  protected:
@@ -92,34 +94,17 @@ class SocialFaults : public testing::TestWithParam<Kept> {
     return user != author && (author + kAuthors - user) % kAuthors <= kAuthors / 2;
   }
 
-  // Has each thread act for users of its own until Rest().
+  // Each thread acts for users of its own. Another blocks authors and unblocks them, and reads what is left. Users
+  // come and are deleted, while others deal with them.
   void BeginActs() {
     for (size_t t = 0; t < kActors; ++t) {
-      threads_.emplace_back([this, t] {
-        Rng rng(seed_ * kActors + t);
-        while (!resting_.load(std::memory_order_relaxed)) {
-          acts_.Did(Act(rng, t + kActors * rng.Below(kAuthors / kActors)));
-        }
+      actors_.Begin(seed_ * kActors + t, [this, t](Rng& rng) {
+        actors_.Note(Act(rng, t + kActors * rng.Below(kAuthors / kActors)));
       });
     }
-  }
-  // Has users come and be deleted, while others deal with them.
-  void BeginGuests() {
-    threads_.emplace_back([this] {
-      Rng rng(seed_ + 1);
-      while (!resting_.load(std::memory_order_relaxed)) guests_.LiveOne(rng, resting_);
-    });
-    threads_.emplace_back([this] {
-      Rng rng(~seed_ - 1);
-      while (!resting_.load(std::memory_order_relaxed)) guests_.ActOne(rng);
-    });
-  }
-  // Has a user block authors and unblock them, and read what is left.
-  void BeginWatching() {
-    threads_.emplace_back([this] {
-      Rng rng(~seed_);
-      while (!resting_.load(std::memory_order_relaxed)) Watch(rng, rng.Below(kAuthors));
-    });
+    actors_.Begin(~seed_, [this](Rng& rng) { Watch(rng, rng.Below(kAuthors)); });
+    actors_.Begin(seed_ + 1, [this](Rng& rng) { guests_.LiveOne(rng, actors_); });
+    actors_.Begin(~seed_ - 1, [this](Rng& rng) { guests_.ActOne(rng); });
   }
   void Watch(Rng& rng, size_t author) {
     absl::Status status;
@@ -140,19 +125,14 @@ class SocialFaults : public testing::TestWithParam<Kept> {
     if (const absl::Status status = app_.Timeline(watcher_, Called(author), &timeline); !status.ok())
       ExpectFault(status);
     watched_ += home.size() + timeline.size();
-    const std::map<uint64_t, Ledger::Entry> posts = ledger_.Posts();
     home.insert(home.end(), timeline.begin(), timeline.end());
     for (const uint64_t id : home) {
-      const auto post = posts.find(id);
-      if (post == posts.end()) continue;  // not acknowledged
-      EXPECT_FALSE(blocked_.contains(post->second.author)) << id << " of " << Called(post->second.author);
+      const std::optional<Authored> post = posts_.Find(id);
+      if (!post) continue;  // not acknowledged
+      EXPECT_FALSE(blocked_.contains(post->author)) << id << " of " << Called(post->author);
     }
   }
-  void Rest() {
-    resting_.store(true, std::memory_order_relaxed);
-    for (std::thread& thread : threads_) thread.join();
-  }
-  Acts::Kind Act(Rng& rng, size_t user) {
+  Actors::Did Act(Rng& rng, size_t user) {
     const uint64_t what = rng.Below(10);
     if (what < 4) return ComposeOne(rng, user);
     if (what < 6) {
@@ -162,7 +142,7 @@ class SocialFaults : public testing::TestWithParam<Kept> {
     } else {
       ReadHome(user);
     }
-    return Acts::Kind::kOther;
+    return Actors::Did::kOther;
   }
   // A part is away, or PostgreSQL has no room.
   static bool IsOfFault(const absl::Status& status) {
@@ -171,7 +151,7 @@ class SocialFaults : public testing::TestWithParam<Kept> {
     return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) || no_room;
   }
   static void ExpectFault(const absl::Status& status) { EXPECT_TRUE(IsOfFault(status)) << status; }
-  Acts::Kind ComposeOne(Rng& rng, size_t user) {
+  Actors::Did ComposeOne(Rng& rng, size_t user) {
     std::set<size_t> mentioned;
     std::string text = Join("post ", next_text_.fetch_add(1, std::memory_order_relaxed));
     while (rng.Below(3) == 0) {
@@ -181,167 +161,95 @@ class SocialFaults : public testing::TestWithParam<Kept> {
     ComposeRequest request;
     request.set_text(text);
     Post post;
-    const absl::Status status = app_.Compose(users_[user], request, &post);
-    if (status.ok()) {
-      ledger_.Keep(post.id(), {.author = user, .mentioned = mentioned});
-      return Acts::Kind::kPosted;
+    const Operation told = history_.Do([&] { return app_.Compose(users_[user], request, &post); });
+    if (told.ok()) {
+      posts_.Add(post.id(), {.author = user, .mentioned = mentioned}, told);
+      return Actors::Did::kWrote;
     }
-    ExpectFault(status);
-    ledger_.Refuse(user, text);
-    return Acts::Kind::kRefused;
+    const std::lock_guard lock(mu_);
+    refused_.emplace(user, text);
+    return Actors::Did::kFailedToWrite;
   }
   void DeleteOne(Rng& rng, size_t user) {
-    using enum Ledger::Fate;
-    const auto own = [&](const Ledger::Entry& entry) { return entry.author == user; };
-    const Ledger::Fate fate = rng.Below(4) == 0 ? kInDoubt : kKept;
-    const std::vector<uint64_t> posts = ledger_.Those(fate, own);
+    const bool in_doubt = rng.Below(4) == 0;
+    const std::vector<uint64_t> posts =
+        posts_.Those(history_.Now(), [&](const Authored& post, Possible exists) {
+          return post.author == user && exists.yes && exists.no == in_doubt;
+        });
     if (posts.empty()) return;
     const uint64_t post = posts[rng.Below(posts.size())];
-    const absl::Status status = app_.Delete(users_[user], post);
-    const bool gone = status.ok() || (fate == kInDoubt && absl::IsNotFound(status));
-    if (!gone) ExpectFault(status);
-    ledger_.Set(post, gone ? kDeleted : kInDoubt);
+    std::set<absl::StatusCode> refusals;
+    if (in_doubt) refusals.insert(absl::StatusCode::kNotFound);
+    const Operation told = history_.Do([&] { return app_.Delete(users_[user], post); }, refusals);
+    posts_.Remove(post, told.span);  // not found: it is gone, too
   }
-  static void ExpectOnceAndNone(const std::vector<uint64_t>& ids, const std::vector<uint64_t>& deleted) {
+  // Of the posts that were acknowledged, a list has all that `wanted(post)` chooses and that are there for certain. It
+  // has no deleted post, and none twice.
+  template <class Wanted>
+  void ExpectPosts(const std::vector<uint64_t>& ids, Span span, Wanted wanted) const {
     EXPECT_EQ(std::ranges::adjacent_find(ids, std::less_equal<>()), ids.end()) << "twice, or in no order";
-    for (const uint64_t id : deleted) EXPECT_EQ(std::ranges::find(ids, id), ids.end()) << id << " is deleted";
+    const auto listed = [&](uint64_t id) { return std::ranges::find(ids, id) != ids.end(); };
+    for (const uint64_t id : posts_.Those(
+             span, [&](const Authored& post, Possible exists) { return !exists.no && wanted(post); })) {
+      EXPECT_TRUE(listed(id)) << id << " is lost";
+    }
+    for (const uint64_t id : Deleted(span)) EXPECT_FALSE(listed(id)) << id << " is deleted";
   }
-  static void ExpectAll(const std::vector<uint64_t>& ids, const std::vector<uint64_t>& kept) {
-    for (const uint64_t id : kept) EXPECT_NE(std::ranges::find(ids, id), ids.end()) << id << " is lost";
+  std::vector<uint64_t> Deleted(Span span) const {
+    return posts_.Those(span, [](const Authored&, Possible exists) { return !exists.yes; });
   }
   void ReadOwn(size_t user) {
     std::vector<uint64_t> ids;
-    const absl::Status status = app_.Timeline(users_[user], Called(user), &ids);
-    if (!status.ok()) return ExpectFault(status);
-    ExpectAll(ids, KeptOf(user));
-    ExpectOnceAndNone(ids, ledger_.Those(Ledger::Fate::kDeleted,
-                                         [&](const Ledger::Entry& entry) { return entry.author == user; }));
+    const Operation told = history_.Do([&] { return app_.Timeline(users_[user], Called(user), &ids); });
+    if (told.ok()) ExpectPosts(ids, told.span, [&](const Authored& post) { return post.author == user; });
   }
-  std::vector<uint64_t> KeptOf(size_t author) const {
-    return ledger_.Those(Ledger::Fate::kKept, [&](const Ledger::Entry& one) { return one.author == author; });
-  }
+  // Posts that are still on their way need not be there.
   void ReadHome(size_t user) {
-    const std::vector<uint64_t> deleted = ledger_.Deleted();
     std::vector<uint64_t> ids;
-    const absl::Status status = app_.Home(users_[user], &ids);
-    if (!status.ok()) return ExpectFault(status);
-    ExpectOnceAndNone(ids, deleted);
+    const Operation told = history_.Do([&] { return app_.Home(users_[user], &ids); });
+    if (told.ok()) ExpectPosts(ids, told.span, [](const Authored&) { return false; });
   }
 
-  Fault KillService(const std::string& service) {
-    return {.name = service + " is killed",
-            .strike = [this, service] { app_.Kill(service); },
-            .mend = [this, service] { app_.Start(service); }};
-  }
-  Fault FillDisk(const std::string& service) {
-    return {.name = service + " has no room",
-            // The process before drains and leaves no log, so what is written makes the log longer.
-            .strike = [this, service] { app_.Start(service, kSharedBytes + kRoomBytes); },
-            .mend =
-                [this, service] {
-                  app_.Kill(service);
-                  app_.Start(service);
-                },
-            .readable = true,
-            .refuses = service != "home-timeline"};  // it is told behind the caller's back
-  }
-  // It ends at the first write that it cannot keep, before it answers. Started again, it does so again.
-  Fault FillDiskOfRedis() {
-    return {.name = "redis has no room",
-            .strike =
-                [this] {
-                  disk_.Fill();
-                  redis_->AwaitEnd();
-                  (void)redis_->TryStart();
-                },
-            .mend =
-                [this] {
-                  disk_.Free();
-                  redis_->Kill();
-                  redis_->Start();
-                },
-            .refuses = true};
-  }
-  Fault FillDiskOfPostgresql() {
-    return {.name = "postgresql has no room",
-            .strike = [this] { disk_.Fill(); },
-            .mend = [this] { disk_.Free(); },
-            .readable = true,
-            .refuses = true};
-  }
-  // In random order.
-  std::vector<Fault> Faults(Rng& rng) {
-    std::vector<Fault> faults;
-    for (const char* service : {"post-storage", "user-timeline", "home-timeline", "write-home-timeline"}) {
-      faults.push_back(KillService(service));
-    }
-    constexpr const char* kForgetful[] = {"favorite", "direct-message", "social-graph", "block-user"};
-    constexpr const char* kOthers[] = {"front-end", "compose-post", "read-post", "unique-id",
-                                       "search",    "repost-reply", "ads",       "user"};
-    faults.push_back(KillService(kForgetful[rng.Below(std::size(kForgetful))]));
-    faults.push_back(KillService(kOthers[rng.Below(std::size(kOthers))]));
-    faults.push_back({.name = "write-home-timeline stands still",
-                      .strike = [this] { app_.Stall("write-home-timeline"); },
-                      .mend = [this] { app_.GoOn("write-home-timeline"); }});
-    faults.push_back({.name = "the cache is killed",
-                      .strike = [this] { cache_.Kill(); },
-                      .mend = [this] { cache_.Start(); }});
+  void AddFaults(apps::FaultSchedule* schedule) {
+    static constexpr const char* kKept[] = {"post-storage", "user-timeline", "home-timeline",
+                                            "write-home-timeline"};
+    const auto kills = [this](std::initializer_list<const char*> services) {
+      std::vector<apps::Fault> faults;
+      for (const char* service : services) faults.push_back(apps::KillOf(app_.parts(), service));
+      return faults;
+    };
+    for (const char* service : kKept) schedule->Add(apps::KillOf(app_.parts(), service));
+    schedule->AddOneOf(kills({"favorite", "direct-message", "social-graph", "block-user"}));
+    schedule->AddOneOf(kills(
+        {"front-end", "compose-post", "read-post", "unique-id", "search", "repost-reply", "ads", "user"}));
+    schedule->Add(apps::StallOf(app_.parts(), "write-home-timeline"));
+    schedule->Add(apps::KillOf("the cache", &cache_));
     if (redis_ != nullptr) {
-      faults.push_back({.name = "redis is killed",
-                        .strike = [this] { redis_->Kill(); },
-                        .mend = [this] { redis_->Start(); }});
-      faults.push_back(FillDiskOfRedis());
+      schedule->Add(apps::KillOf("redis", redis_.get()));
+      schedule->Add(apps::FullDiskOf(redis_.get(), &disk_));
     } else if (postgresql_ != nullptr) {
-      faults.push_back({.name = "postgresql is killed",
-                        .strike = [this] { postgresql_->Kill(); },
-                        .mend = [this] { postgresql_->Start(); }});
-      faults.push_back(FillDiskOfPostgresql());
+      schedule->Add(apps::KillOf("postgresql", postgresql_.get()));
+      schedule->Add(apps::FullDiskOfPostgresql(&disk_));
     } else {
-      for (const char* service : {"post-storage", "user-timeline", "home-timeline", "write-home-timeline"}) {
-        faults.push_back(FillDisk(service));
+      for (const char* service : kKept) {
+        // home-timeline is told behind the caller's back.
+        schedule->Add(apps::FullDiskOf(app_.parts(), service,
+                                       /*refuses=*/std::string_view(service) != "home-timeline"));
       }
     }
-    for (size_t i = faults.size(); i > 1; --i) std::swap(faults[i - 1], faults[rng.Below(i)]);
-    return faults;
   }
-  void Endure(Rng& rng, const Fault& fault) {
-    std::printf("%s\n", fault.name.c_str());
-    const testing::ScopedTrace trace(__FILE__, __LINE__, fault.name);
-    EXPECT_TRUE(guests_.AwaitLeaving() && acts_.Await(static_cast<int>(rng.Below(kActsInFault))));
-    const int refused = acts_.refused();
-    fault.strike();
-    EXPECT_TRUE(acts_.Await(kActsInFault));
-    EXPECT_TRUE(!fault.refuses || acts_.AwaitRefusedAfter(refused));
-    if (fault.readable) {
-      std::vector<uint64_t> ids;
-      for (const Session& user : users_) {
-        if (!Patiently([&] { return app_.Home(user, &ids); }).ok()) break;
-      }
-    }
-    fault.mend();
-    EXPECT_TRUE(acts_.AwaitPosted(kPostsBetween)) << "no post was acknowledged since";
-    EXPECT_TRUE(guests_.AwaitGone()) << "no deletion of a user was acknowledged since";
-  }
-
-  // Until it is so, or it has an error that is no fault's.
-  template <class Call>
-  absl::Status Patiently(Call call) const {
-    const Deadline deadline = Deadline::In(kMaxTestWait);
-    absl::Status status;
-    do {
-      status = call();
-    } while (IsOfFault(status) && !deadline.Expired());
-    EXPECT_TRUE(status.ok() || absl::IsNotFound(status)) << status;
-    return status;
+  void ReadHomes() {
+    std::vector<uint64_t> ids;
+    for (const Session& user : users_) history_.Insist([&] { return app_.Home(user, &ids); });
   }
   // A deletion that failed half way can be repeated.
   void RepeatDeletions() {
-    for (const auto& [id, entry] : ledger_.Posts()) {
-      if (entry.fate != Ledger::Fate::kInDoubt) continue;
-      const Session& author = users_[entry.author];
-      const uint64_t post = id;
-      (void)Patiently([&] { return app_.Delete(author, post); });
-      ledger_.Set(post, Ledger::Fate::kDeleted);
+    const auto in_doubt = [](const Authored&, Possible exists) { return !exists.Certain(); };
+    for (const uint64_t post : posts_.Those(history_.Now(), in_doubt)) {
+      const Session& author = users_[posts_.Find(post)->author];
+      posts_.Remove(
+          post,
+          history_.Insist([&] { return app_.Delete(author, post); }, {absl::StatusCode::kNotFound}).span);
     }
   }
   struct Lists {
@@ -351,40 +259,37 @@ class SocialFaults : public testing::TestWithParam<Kept> {
     Lists all{.timelines = std::vector<std::vector<uint64_t>>(kAuthors),
               .homes = std::vector<std::vector<uint64_t>>(kAuthors)};
     for (size_t u = 0; u < kAuthors; ++u) {
-      (void)Patiently([&] { return app_.Home(users_[u], &all.homes[u]); });
+      history_.Insist([&] { return app_.Home(users_[u], &all.homes[u]); });
       const Session& other = users_[(u + 1) % kAuthors];
-      (void)Patiently([&] { return app_.Timeline(other, Called(u), &all.timelines[u]); });
+      history_.Insist([&] { return app_.Timeline(other, Called(u), &all.timelines[u]); });
     }
     return all;
   }
   void ExpectAcknowledged(const Lists& all) {
-    const std::vector<uint64_t> deleted = ledger_.Deleted();
+    const Span now = history_.Now();
     for (size_t u = 0; u < kAuthors; ++u) {
       const testing::ScopedTrace trace(__FILE__, __LINE__, Called(u));
-      ExpectAll(all.timelines[u], KeptOf(u));
-      ExpectOnceAndNone(all.timelines[u], deleted);
-      ExpectAll(all.homes[u], ledger_.Those(Ledger::Fate::kKept, [&](const Ledger::Entry& entry) {
-        return entry.author != u && (Follows(u, entry.author) || entry.mentioned.contains(u));
-      }));
-      ExpectOnceAndNone(all.homes[u], deleted);
+      ExpectPosts(all.timelines[u], now, [&](const Authored& post) { return post.author == u; });
+      ExpectPosts(all.homes[u], now, [&](const Authored& post) {
+        return post.author != u && (Follows(u, post.author) || post.mentioned.contains(u));
+      });
     }
-    for (const uint64_t id : deleted) {
+    for (const uint64_t id : Deleted(now)) {
       Post post;
       EXPECT_TRUE(absl::IsNotFound(app_.Get(users_[0], id, &post))) << id;
     }
   }
   // Empty if those that were refused are there in whole and once, or not at all.
   std::string ComplaintOf(const Lists& all) {
-    const std::map<uint64_t, Ledger::Entry> known = ledger_.Posts();
     std::set<uint64_t> in_timelines;
     std::set<std::string> texts;
     for (size_t u = 0; u < kAuthors; ++u) {
       for (const uint64_t id : all.timelines[u]) {
         in_timelines.insert(id);
-        if (known.contains(id)) continue;
+        if (posts_.all().contains(id)) continue;
         Post post;
         if (const absl::Status got = app_.Get(users_[u], id, &post); !got.ok()) return got.ToString();
-        if (!ledger_.Refused(u, post.text())) return Join("nobody wrote ", id, ": ", post.text());
+        if (!refused_.contains({u, post.text()})) return Join("nobody wrote ", id, ": ", post.text());
         if (!texts.insert(post.text()).second) return Join("twice: ", post.text());
       }
     }
@@ -397,17 +302,14 @@ class SocialFaults : public testing::TestWithParam<Kept> {
     return {};
   }
 
-  // One page of the log's index, which SQLite maps; and little more than nothing.
-  static constexpr uint64_t kSharedBytes = 32 << 10, kRoomBytes = 8 << 10;
-
   const uint64_t seed_ = TestSeed();
-  Ledger ledger_;
-  Acts acts_;
-  std::atomic<bool> resting_{false};    // relaxed: it orders nothing
-  std::atomic<uint64_t> next_text_{0};  // relaxed: only unique
-  std::vector<std::thread> threads_;
+  apps::History history_{IsOfFault};
+  AuthoredPosts posts_;
+  std::mutex mu_;
+  std::set<std::pair<size_t, std::string>> refused_;  // guarded by mu_ while users act
+  std::atomic<uint64_t> next_text_{0};                // relaxed: only unique
   TempDir dir_;
-  FullDisk disk_{FULL_DISK_LIBRARY};  // of Redis and of PostgreSQL
+  apps::FullDisk disk_;  // of Redis and of PostgreSQL
   MemcachedProcess cache_{dir_.File("m")};
   const std::unique_ptr<RedisProcess> redis_ = StartRedis();
   const std::unique_ptr<PostgresqlProcess> postgresql_ = StartPostgresql();
@@ -417,7 +319,8 @@ class SocialFaults : public testing::TestWithParam<Kept> {
   // Of the watcher's thread, and of the test's once that has ended.
   std::set<size_t> blocked_;  // whose block was acknowledged
   size_t watched_ = 0;        // posts that it read
-  Guests guests_{&app_, &ledger_, /*first=*/kAuthors, IsOfFault};
+  Guests guests_{&app_, &history_, &posts_, /*first=*/kAuthors, IsOfFault};
+  Actors actors_;  // ends first
 };
 
 INSTANTIATE_TEST_SUITE_P(Stores, SocialFaults,
@@ -426,17 +329,16 @@ INSTANTIATE_TEST_SUITE_P(Stores, SocialFaults,
                          [](const auto& info) { return std::string(info.param.store); });
 
 TEST_P(SocialFaults, WhatWasAcknowledgedIsKeptStress) {
-  Rng rng(seed_);
   app_.SetPatience(kPatience);
+  apps::FaultSchedule schedule(seed_, &actors_);
+  AddFaults(&schedule);
   BeginActs();
-  BeginWatching();
-  BeginGuests();
-  EXPECT_TRUE(acts_.AwaitPosted(kPostsBetween));
-  for (const Fault& fault : Faults(rng)) {
-    Endure(rng, fault);
-    if (HasFailure()) break;
-  }
-  Rest();
+  schedule.Run(
+      {.before = [this] { EXPECT_TRUE(guests_.AwaitLeaving()); },
+       .during = [this] { ReadHomes(); },
+       .after =
+           [this] { EXPECT_TRUE(guests_.AwaitGone()) << "no deletion of a user was acknowledged since"; }});
+  actors_.Rest();
   app_.SetPatience(kMaxTestWait);
   guests_.SeeOff();
   RepeatDeletions();

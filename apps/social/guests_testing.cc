@@ -13,12 +13,14 @@ namespace curtail::social {
 namespace {
 
 using absl::StatusCode;
+using apps::Possible;
+using apps::Span;
 
 constexpr int kActsOfGuest = 6;  // before it is deleted
 
 }  // namespace
 
-void Guests::LiveOne(Rng& rng, const std::atomic<bool>& resting) {
+void Guests::LiveOne(Rng& rng, const apps::Actors& actors) {
   Guest guest{.author = next_++};
   guest.name = Join("guest_", guest.author);
   if (const absl::Status status = app_.Register(guest.name, &guest.session); !status.ok()) {
@@ -29,7 +31,7 @@ void Guests::LiveOne(Rng& rng, const std::atomic<bool>& resting) {
     const std::lock_guard lock(mu_);
     guests_.push_back(guest);
   }
-  for (int i = 0; i < kActsOfGuest && !resting; ++i) ActAsGuest(rng, guest);
+  for (int i = 0; i < kActsOfGuest && !actors.resting(); ++i) ActAsGuest(rng, guest);
   {
     const std::lock_guard lock(mu_);
     leaving_ = true;
@@ -37,7 +39,7 @@ void Guests::LiveOne(Rng& rng, const std::atomic<bool>& resting) {
   changed_.notify_all();
   for (bool again = false; !TryDelete(guest, again); again = true) {
     failed_ += 1;
-    if (resting) return;
+    if (actors.resting()) return;
   }
   {
     const std::lock_guard lock(mu_);
@@ -78,16 +80,13 @@ bool Guests::TryDelete(const Guest& guest, bool again) const {
 }
 
 void Guests::SetGone(Guest* guest) {
-  for (const uint64_t post : PostsOf(*guest)) ledger_.Set(post, Ledger::Fate::kDeleted);
+  for (const uint64_t post : PostsOf(*guest)) posts_.Remove(post, history_.Now());
   guest->gone = true;
 }
 
 std::vector<uint64_t> Guests::PostsOf(const Guest& guest) const {
-  std::vector<uint64_t> ids;
-  for (const auto& [id, entry] : ledger_.Posts()) {
-    if (entry.author == guest.author) ids.push_back(id);
-  }
-  return ids;
+  return posts_.Those(history_.Now(),
+                      [&](const Authored& post, Possible) { return post.author == guest.author; });
 }
 
 void Guests::ExpectLate(const Guest& guest, const absl::Status& status, StatusCode code) const {
@@ -142,7 +141,7 @@ void Guests::ActAsGuest(Rng& rng, const Guest& guest) {
       return ExpectLate(guest, app_.CreateAd(guest.session, &id), StatusCode::kUnauthenticated);
     case 4: {
       const std::vector<uint64_t> kept =
-          ledger_.Those(Ledger::Fate::kKept, [](const Ledger::Entry&) { return true; });
+          posts_.Those(history_.Now(), [](const Authored&, Possible exists) { return !exists.no; });
       if (kept.empty()) return;
       const absl::Status status = app_.Like(guest.session, kept[rng.Below(kept.size())]);
       if (!absl::IsNotFound(status)) ExpectLate(guest, status, StatusCode::kUnauthenticated);
@@ -158,9 +157,12 @@ void Guests::ComposeOne(Rng& rng, const Guest& guest) {
   ComposeRequest request;
   request.set_text(Join("of a guest for @", AnyHost(rng).name(), " and @", AnyHost(rng).name()));
   Post post;
-  const absl::Status status = app_.Compose(guest.session, request, &post);
-  ExpectLate(guest, status, StatusCode::kUnauthenticated);
-  if (status.ok()) ledger_.Keep(post.id(), {.author = guest.author, .fate = Ledger::Fate::kInDoubt});
+  const apps::Operation told = history_.Do([&] { return app_.Compose(guest.session, request, &post); },
+                                           {StatusCode::kUnauthenticated});
+  ExpectLate(guest, told.status, StatusCode::kUnauthenticated);
+  if (!told.ok()) return;
+  posts_.Add(post.id(), {.author = guest.author}, told);
+  posts_.Remove(post.id(), {told.span.ended, Span::kOpen});
 }
 
 void Guests::ExpectGone(Rng& rng, const Guest& guest) const {

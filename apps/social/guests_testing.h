@@ -3,38 +3,46 @@
 // guests_testing.h - users who come and are deleted, while services and stores fail.
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "apps/kit/testing/actors.h"
+#include "apps/kit/testing/facts.h"
+#include "apps/kit/testing/history.h"
 #include "apps/social/data.h"
-#include "apps/social/ledger_testing.h"
 #include "apps/social/social_testing.h"
 #include "curtail/base/rng.h"
 
 namespace curtail::social {
 
+struct Authored {
+  size_t author = 0;
+  std::set<size_t> mentioned = {};
+};
+using AuthoredPosts = apps::Items<Authored>;
+
 // Guests are registered one after the other, and do something about users that stay, the hosts. Then each is
 // deleted: a deletion that fails is repeated until it is acknowledged. Failures are those of the test.
 class Guests {
  public:
-  // In the ledger, guests are the authors from `first` on. `is_fault(status)`: a call may end so while
-  // something fails. `app` and `ledger` outlive it.
-  Guests(SocialDeployment* app, Ledger* ledger, size_t first,
+  // Guests are the authors from `first` on. `is_fault(status)`: a call may end so while something fails. `app`,
+  // `history` and `posts` outlive it.
+  Guests(SocialDeployment* app, apps::History* history, AuthoredPosts* posts, size_t first,
          std::function<bool(const absl::Status&)> is_fault)
-      : app_(*app), ledger_(*ledger), is_fault_(std::move(is_fault)), next_(first) {}
+      : app_(*app), history_(*history), posts_(*posts), is_fault_(std::move(is_fault)), next_(first) {}
 
   // Comes first.
   void Invite(std::vector<Session> hosts) { hosts_ = std::move(hosts); }
-  // The life of one guest, for one thread. Ends in the middle once `resting`.
-  void LiveOne(Rng& rng, const std::atomic<bool>& resting);
+  // The life of one guest, for one thread. Ends in the middle once `actors` rest.
+  void LiveOne(Rng& rng, const apps::Actors& actors);
   // An act of a host about the guest that came last, or of that guest; for another thread.
   void ActOne(Rng& rng);
   // Until one is being deleted, or one more is gone; any thread. False: that took too long.
@@ -46,7 +54,7 @@ class Guests {
 
  private:
   struct Guest {
-    size_t author = 0;  // in the ledger
+    size_t author = 0;
     std::string name;
     Session session;
     bool gone = false;  // its deletion was acknowledged
@@ -66,7 +74,8 @@ class Guests {
   std::vector<uint64_t> PostsOf(const Guest& guest) const;
 
   SocialDeployment& app_;
-  Ledger& ledger_;
+  apps::History& history_;
+  AuthoredPosts& posts_;
   const std::function<bool(const absl::Status&)> is_fault_;
   std::vector<Session> hosts_;
   // Of the thread that calls LiveOne().

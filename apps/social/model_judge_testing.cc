@@ -10,8 +10,7 @@
 namespace curtail::social {
 
 void ModelUsers::Judge() {
-  for (const auto& judge : judges_) judge();
-  judges_.clear();
+  history_.Judge();
   EXPECT_EQ(model_.MisplacedIds(), "");
 }
 

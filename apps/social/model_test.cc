@@ -10,11 +10,11 @@
 #include <memory>
 #include <ostream>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "apps/kit/testing/actors.h"
+#include "apps/kit/testing/preload.h"
 #include "apps/social/model_users_testing.h"
-#include "apps/social/preload_testing.h"
 #include "apps/social/social_testing.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/strings.h"
@@ -31,12 +31,6 @@ constexpr int kStepSeconds = 5;          // of the clock
 constexpr int kActs = 3;                 // of a thread before each meeting, and as many in it
 constexpr int kMostActsOfErasure = 40;   // of a thread while a user is deleted
 constexpr uint64_t kActsOfErasure = 48;  // between two users, one in so many
-
-#ifdef CLOCK_LIBRARY
-constexpr const char* kClockLibrary = CLOCK_LIBRARY;
-#else
-constexpr const char* kClockLibrary = nullptr;
-#endif
 
 struct HowServed {
   const char* name;
@@ -73,14 +67,11 @@ class SocialModel : public testing::TestWithParam<HowServed> {
     std::vector<Meeting> meetings(kMeetings);
     for (Meeting& meeting : meetings) meeting.name = rng.Below(kNames);
     Barrier all(static_cast<ptrdiff_t>(kThreads));
-    std::vector<std::thread> threads;
-    for (size_t t = 1; t < kThreads; ++t) threads.emplace_back([&, t] { ActInThread(t, meetings, all); });
-    ActInThread(0, meetings, all);  // a process that it starts ends with the thread
-    for (std::thread& thread : threads) thread.join();
+    // A process that the first thread starts ends with the test's.
+    apps::AllAtOnce(kThreads, seed_, [&](Rng& own, size_t t) { ActInThread(own, t, meetings, all); });
     seed_ += 1;
   }
-  void ActInThread(size_t t, std::vector<Meeting>& meetings, Barrier& all) {
-    Rng rng(seed_ * kThreads + t);
+  void ActInThread(Rng& rng, size_t t, std::vector<Meeting>& meetings, Barrier& all) {
     for (size_t i = 0; i < meetings.size(); ++i) {
       for (int j = 0; j < kActs; ++j) Act(rng, UserOf(rng, t));
       all.arrive_and_wait();
@@ -218,7 +209,7 @@ class SocialModel : public testing::TestWithParam<HowServed> {
     app_.AwaitQueue();
     app_.AwaitIndex();
     app_.AwaitFinished();
-    users_.model().Settle();
+    users_.Settle();
     for (size_t name = 0; name < kNames; ++name) {
       users_.ReadFollowing(users_.WithName(name), /*known=*/true);
     }
@@ -247,7 +238,7 @@ class SocialModel : public testing::TestWithParam<HowServed> {
 
   uint64_t seed_ = TestSeed();
   TempDir dir_;
-  const SetClock clock_{kClockLibrary};
+  const apps::SetClock clock_;
   const std::shared_ptr<const StoreProcess> store_ = StartStore();
   SocialDeployment app_{GetParam().config, GetParam().monolith,
                         store_ != nullptr

@@ -8,64 +8,45 @@
 
 namespace curtail::social {
 
-void ReferenceModel::Change(const Fact& fact, bool to, ActSpan span) {
-  const std::lock_guard lock(mu_);
-  ChangeLocked(fact, to, span);
+void ReferenceModel::Add(uint64_t id, PostEntry post, const Operation& by) {
+  post.made = by.span;
+  {
+    const std::lock_guard lock(mu_);
+    if (by.ok()) ids_.emplace_back(id, by.span);
+    if (by.code() == absl::StatusCode::kUnauthenticated) refused_.push_back(post);  // rule S7
+  }
+  posts_.Add(id, std::move(post), by);
 }
 
-void ReferenceModel::ChangeLocked(const Fact& fact, bool to, ActSpan span) {
-  changes_.try_emplace(fact, 1).first->second.push_back({to, span});  // after the first, to nothing
+void ReferenceModel::Add(uint64_t id, MessageEntry message, const Operation& by) {
+  messages_.Add(id, message, by);
+  const std::lock_guard lock(mu_);
+  if (by.ok()) ids_.emplace_back(id, by.span);
 }
 
-void ReferenceModel::Add(uint64_t id, PostEntry post, ActSpan span) {
+void ReferenceModel::Add(uint64_t id, AdEntry ad, const Operation& by) {
+  ads_.Add(id, ad, by);
   const std::lock_guard lock(mu_);
-  post.made = span;
-  posts_.emplace(id, std::move(post));
-  ids_.emplace_back(id, span);
-  ChangeLocked({Fact::kExists, id}, true, span);
+  if (by.ok()) ids_.emplace_back(id, by.span);
 }
 
-void ReferenceModel::Add(uint64_t id, MessageEntry message, ActSpan span) {
-  const std::lock_guard lock(mu_);
-  messages_.emplace(id, message);
-  ids_.emplace_back(id, span);
-  ChangeLocked({Fact::kExists, id}, true, span);
-}
-
-void ReferenceModel::Add(uint64_t id, AdEntry ad, ActSpan span) {
-  const std::lock_guard lock(mu_);
-  ads_.emplace(id, ad);
-  ids_.emplace_back(id, span);
-  ChangeLocked({Fact::kExists, id}, true, span);
-}
-
-void ReferenceModel::AddRefused(PostEntry post, ActSpan span) {
-  const std::lock_guard lock(mu_);
-  post.made = span;
-  refused_.push_back(std::move(post));
-}
-
-bool ReferenceModel::IsGone(size_t user) const {
-  const std::lock_guard lock(mu_);
-  return Holds({Fact::kGone, user});
-}
-
-void ReferenceModel::Follow(size_t from, size_t to, bool granted, ActSpan span) {
-  const std::lock_guard lock(mu_);
-  ChangeLocked({Fact::kFollows, from, to}, true, span);
-  if (granted) {
-    granted_.push_back({from, to, span});
+void ReferenceModel::Follow(size_t from, size_t to, const Operation& by) {
+  const bool blocked = by.code() == absl::StatusCode::kPermissionDenied;
+  if (!by.ok() && !blocked) return;
+  facts_.Set({Fact::kFollows, from, to}, true, by.span);
+  if (blocked) {
+    facts_.Set({Fact::kFollows, from, to}, false, {by.span.ended, by.span.ended});
   } else {
-    ChangeLocked({Fact::kFollows, from, to}, false, {span.ended, span.ended});
+    const std::lock_guard lock(mu_);
+    granted_.push_back({from, to, by.span});
   }
 }
 
-void ReferenceModel::Block(size_t from, size_t to, bool block, ActSpan span) {
-  const std::lock_guard lock(mu_);
-  ChangeLocked({Fact::kBlocks, from, to}, block, span);
+void ReferenceModel::Block(size_t from, size_t to, bool block, const Operation& by) {
+  facts_.Set({Fact::kBlocks, from, to}, block, by);
   if (!block) return;
-  ChangeLocked({Fact::kFollows, from, to}, false, span);
-  ChangeLocked({Fact::kFollows, to, from}, false, span);
+  facts_.Set({Fact::kFollows, from, to}, false, by);
+  facts_.Set({Fact::kFollows, to, from}, false, by);
 }
 
 std::string ReferenceModel::MisplacedIds() const {
@@ -77,108 +58,94 @@ std::string ReferenceModel::MisplacedIds() const {
   return {};
 }
 
-const ReferenceModel::Changes& ReferenceModel::Of(const Fact& fact) const {
-  static const Changes none(1);
-  const auto found = changes_.find(fact);
-  return found == changes_.end() ? none : found->second;
-}
-
-void ReferenceModel::Settle() {
-  const uint64_t now = Step();
-  for (auto& [id, post] : posts_) post.delivered = std::min(post.delivered, now);
+void ReferenceModel::Settle(uint64_t step) {
+  settled_.push_back(step);
   for (const auto& [from, to, span] : granted_) {
-    const Changes& blocks = Of({Fact::kBlocks, to, from});
-    for (const ChangeOfFact& block : blocks) {
+    const std::vector<apps::Change> blocks = facts_.ChangesOf({Fact::kBlocks, to, from});
+    for (const apps::Change& block : blocks) {
       const bool overlaps = block.span.began < span.ended && span.began < block.span.ended;
-      const bool undone = std::ranges::any_of(blocks, [&](const ChangeOfFact& other) {
+      const bool undone = std::ranges::any_of(blocks, [&](const apps::Change& other) {
         return !other.to && other.span.began > block.span.began && other.span.began < span.ended;
       });
       if (!block.to || !overlaps || undone) continue;
       // After the follow for certain, and no sooner than the Block otherwise.
-      ChangeLocked({Fact::kFollows, from, to}, false, {span.ended, std::max(span.ended, block.span.ended)});
+      facts_.Set({Fact::kFollows, from, to}, false, {span.ended, std::max(span.ended, block.span.ended)});
     }
   }
   granted_.clear();
 }
 
-Possible ReferenceModel::In(const Fact& fact, ActSpan span) const {
-  const Changes& changes = Of(fact);
-  Possible possible(false, false);
-  for (const ChangeOfFact& change : changes) {
-    const bool own = change.span.began == span.began, later = change.span.began >= span.ended;
-    const bool undone = std::ranges::any_of(changes, [&](const ChangeOfFact& other) {
-      return other.to != change.to && other.span.began >= change.span.ended && other.span.ended < span.began;
-    });
-    if (!own && !later && !undone) (change.to ? possible.yes : possible.no) = true;
-  }
-  return possible;
+uint64_t ReferenceModel::Delivered(const PostEntry& post) const {
+  const auto next = std::ranges::upper_bound(settled_, post.made.ended);
+  return next == settled_.end() ? Span::kOpen : *next;
 }
 
-Possible ReferenceModel::Exists(uint64_t id, ActSpan span) const {
-  const Possible exists = In({Fact::kExists, id}, span);
-  if (const auto found = posts_.find(id); found != posts_.end()) {
+Possible ReferenceModel::Exists(uint64_t id, Span span) const {
+  if (const auto found = posts().find(id); found != posts().end()) {
     const PostEntry& post = found->second;
-    return exists && !Gone(post.author, span) && (post.bare ? Exists(post.original, span) : Possible(true));
+    const Possible original = post.bare ? Exists(post.original, span) : true;
+    return posts_.Exists(id, span) && !Gone(post.author, span) && original;
   }
-  if (const auto ad = ads_.find(id); ad != ads_.end()) return exists && !Gone(ad->second.owner, span);
-  const auto& [from, to] = messages_.at(id);
-  return exists && BothThere(from, to, span);
+  if (const auto ad = ads().find(id); ad != ads().end())
+    return ads_.Exists(id, span) && !Gone(ad->second.owner, span);
+  const auto& [from, to] = messages().at(id);
+  return messages_.Exists(id, span) && BothThere(from, to, span);
 }
 
-Possible ReferenceModel::Visible(size_t viewer, uint64_t id, ActSpan span) const {
-  const PostEntry& post = posts_.at(id);
+Possible ReferenceModel::Visible(size_t viewer, uint64_t id, Span span) const {
+  const PostEntry& post = posts().at(id);
   const Possible seen = Exists(id, span) && !Blocked(viewer, post.author, span);
   if (post.original == 0) return seen;
   const Possible original = Exists(post.original, span);
-  const Possible hidden = Blocked(viewer, posts_.at(post.original).author, span);
+  const Possible hidden = Blocked(viewer, posts().at(post.original).author, span);
   return seen && ((original && !hidden) || !original);
 }
 
-Possible ReferenceModel::AtHome(size_t viewer, const PostEntry& post, ActSpan span) const {
+Possible ReferenceModel::AtHome(size_t viewer, const PostEntry& post, Span span) const {
   if (viewer == post.author) return false;
-  const ActSpan on_its_way{post.made.began, std::min(post.delivered, span.ended)};
+  const Span on_its_way{post.made.began, std::min(Delivered(post), span.ended)};
   const Possible sent = post.mentioned.contains(viewer) ||
                         (Follows(viewer, post.author, on_its_way) && Follows(viewer, post.author, span));
-  const Possible kept(Gone(viewer, span).yes, true);  // rule 10
+  const Possible kept(Gone(viewer, span).yes, true);  // rule S7
   return sent && kept && Found(post, span);
 }
 
-Possible ReferenceModel::Repeats(size_t user, uint64_t original, ActSpan span) const {
+Possible ReferenceModel::Repeats(size_t user, uint64_t original, Span span) const {
   Possible repeats = false;
-  for (const auto& [id, post] : posts_) {
+  for (const auto& [id, post] : posts()) {
     if (post.bare && post.author == user && post.original == original) repeats = repeats || Exists(id, span);
   }
   return repeats;
 }
 
-Possible ReferenceModel::MessageVisible(size_t viewer, uint64_t id, ActSpan span) const {
-  const auto& [from, to] = messages_.at(id);
+Possible ReferenceModel::MessageVisible(size_t viewer, uint64_t id, Span span) const {
+  const auto& [from, to] = messages().at(id);
   return (viewer == from || viewer == to) && Exists(id, span) && !Blocked(from, to, span);
 }
 
-Possible ReferenceModel::IsLastMessage(uint64_t id, ActSpan span) const {
-  const auto message = messages_.find(id);
+Possible ReferenceModel::IsLastMessage(uint64_t id, Span span) const {
+  const auto message = messages().find(id);
   Possible last = true;
-  for (auto other = std::next(message); other != messages_.end(); ++other) {
+  for (auto other = std::next(message); other != messages().end(); ++other) {
     if (other->second.Between(message->second.from, message->second.to))
       last = last && !Exists(other->first, span);
   }
   return last;
 }
 
-Possible ReferenceModel::Converse(size_t user, size_t other, ActSpan span) const {
+Possible ReferenceModel::Converse(size_t user, size_t other, Span span) const {
   Possible any = false;
-  for (const auto& [id, message] : messages_) {
+  for (const auto& [id, message] : messages()) {
     if (message.Between(user, other)) any = any || MessageVisible(user, id, span);
   }
   return any;
 }
 
-ReferenceModel::PostCounts ReferenceModel::CountsOf(uint64_t post, size_t users, ActSpan span) const {
+ReferenceModel::PostCounts ReferenceModel::CountsOf(uint64_t post, size_t users, Span span) const {
   PostCounts counts;
   const Possible there = Exists(post, span);
   for (size_t user = 0; user < users; ++user) counts.likes.Add(Likes(user, post, span));
-  for (const auto& [id, one] : posts_) {
+  for (const auto& [id, one] : posts()) {
     if (one.reply_to == post) counts.replies.Add(there && Exists(id, span));
     if (one.original == post) counts.reposts.Add(there && Exists(id, span));
   }
@@ -190,9 +157,9 @@ ReferenceModel::PostCounts ReferenceModel::CountsOf(uint64_t post, size_t users,
   return counts;
 }
 
-ReferenceModel::UserCounts ReferenceModel::CountsOfUser(size_t user, size_t users, ActSpan span) const {
+ReferenceModel::UserCounts ReferenceModel::CountsOfUser(size_t user, size_t users, Span span) const {
   UserCounts counts;
-  for (const auto& [id, post] : posts_) {
+  for (const auto& [id, post] : posts()) {
     if (post.author != user) continue;
     counts.posts.Add(Exists(id, span));
     for (size_t other = 0; other < users; ++other) counts.likes_received.Add(Likes(other, id, span));

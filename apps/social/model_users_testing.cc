@@ -15,32 +15,14 @@ using absl::StatusCode;
 using PostEntry = ReferenceModel::PostEntry;
 using MessageEntry = ReferenceModel::MessageEntry;
 
-std::string StepsOf(ActSpan span) { return Join(" in the steps ", span.began, " to ", span.ended); }
+using apps::Expect;
+using apps::ExpectCount;
+using apps::ExpectList;
+using apps::StepsOf;
 
-void Expect(bool said, Possible possible, const std::string& what, ActSpan span) {
-  EXPECT_TRUE(possible.Is(said)) << what << ": " << (said ? "yes" : "no") << StepsOf(span);
-}
+Possible Always(Span) { return true; }
 
-void ExpectCount(PossibleCount possible, uint64_t count, const std::string& what, ActSpan span) {
-  EXPECT_TRUE(possible.MayBe(count)) << count << what << ", of " << possible.least << " to " << possible.most
-                                     << StepsOf(span);
-}
-
-// Newest first, and of `all` those for which `formula(id, entry)` holds.
-template <class All, class Formula>
-void ExpectList(const std::vector<uint64_t>& ids, const All& all, Formula formula, const std::string& what,
-                ActSpan span) {
-  EXPECT_EQ(std::ranges::adjacent_find(ids, std::less_equal<>()), ids.end()) << what << StepsOf(span);
-  for (const uint64_t id : ids) EXPECT_TRUE(all.contains(id)) << what << " has " << id << StepsOf(span);
-  for (const auto& [id, entry] : all) {
-    const bool there = std::ranges::binary_search(ids, id, std::greater<>());
-    EXPECT_TRUE(formula(id, entry).Is(there)) << what << (there ? " has " : " lacks ") << id << StepsOf(span);
-  }
-}
-
-Possible Always(ActSpan) { return true; }
-
-// Rule 13.
+// Rule S10.
 bool Misses(const Post& post, const std::string& what) {
   return std::ranges::find(post.missing(), what) != post.missing().end();
 }
@@ -70,45 +52,32 @@ std::string ModelUsers::NameText(size_t name) { return Join("user_", name); }
 std::string ModelUsers::Text(size_t user) const { return Join(Name(user), " (", user, ")"); }
 
 ModelUsers::Chosen ModelUsers::AnyPost(Rng& rng) const {
-  return model_.Any(model_.posts(), rng, [](const PostEntry&, bool) { return true; });
+  return model_.AnyPost(rng, [](const PostEntry&, bool) { return true; });
 }
 ModelUsers::Chosen ModelUsers::PostOf(Rng& rng, size_t author) const {
-  return model_.Any(model_.posts(), rng, [&](const PostEntry& post, bool) { return post.author == author; });
+  return model_.AnyPost(rng, [&](const PostEntry& post, bool) { return post.author == author; });
 }
 
-template <class Call>
-ModelUsers::Told ModelUsers::Do(Call call, const std::set<StatusCode>& refusals) {
-  const uint64_t began = model_.Step();
-  const absl::Status status = call();
-  EXPECT_TRUE(status.ok() || refusals.contains(status.code())) << status;
-  return {status.code(), {began, model_.Step()}};
-}
-
-void ModelUsers::Later(std::function<void()> judge) {
-  const std::lock_guard lock(mu_);
-  judges_.push_back(std::move(judge));
-}
-
-void ModelUsers::ExpectSeen(bool seen, size_t viewer, uint64_t post, ActSpan span) const {
+void ModelUsers::ExpectSeen(bool seen, size_t viewer, uint64_t post, Span span) const {
   Expect(seen, model_.Visible(viewer, post, span), Join(Text(viewer), " sees ", post), span);
 }
 
-void ModelUsers::ExpectWriter(const Told& told, size_t user) const {
-  Expect(told.code == StatusCode::kUnauthenticated, model_.Gone(user, told.span), Text(user) + " is gone",
+void ModelUsers::ExpectWriter(const Operation& told, size_t user) const {
+  Expect(told.code() == StatusCode::kUnauthenticated, model_.Gone(user, told.span), Text(user) + " is gone",
          told.span);
 }
-void ModelUsers::ExpectNamed(const Told& told, size_t other) const {
-  Expect(told.code == StatusCode::kNotFound, model_.Gone(other, told.span), Text(other) + " is gone",
+void ModelUsers::ExpectNamed(const Operation& told, size_t other) const {
+  Expect(told.code() == StatusCode::kNotFound, model_.Gone(other, told.span), Text(other) + " is gone",
          told.span);
 }
-void ModelUsers::ExpectBoth(const Told& told, size_t user, size_t other) const {
+void ModelUsers::ExpectBoth(const Operation& told, size_t user, size_t other) const {
   ExpectNamed(told, other);
-  if (told.code != StatusCode::kNotFound) ExpectWriter(told, user);
+  if (told.code() != StatusCode::kNotFound) ExpectWriter(told, user);
 }
 
 template <class Formula>
 void ModelUsers::ExpectUsers(std::vector<std::string> names, const Holders& holders, Formula formula,
-                             const std::string& what, ActSpan span) const {
+                             const std::string& what, Span span) const {
   for (const size_t user : holders) {
     const size_t times = std::erase(names, Name(user));
     EXPECT_LE(times, 1U) << what << StepsOf(span);
@@ -119,11 +88,12 @@ void ModelUsers::ExpectUsers(std::vector<std::string> names, const Holders& hold
 
 void ModelUsers::Follow(size_t user, size_t other) {
   bool changed = false;
-  const Told told = Do([&] { return app_.Follow(As(user), Name(other), &changed); },
-                       {StatusCode::kPermissionDenied, StatusCode::kNotFound, StatusCode::kUnauthenticated});
-  const bool blocked = told.code == StatusCode::kPermissionDenied;
-  if (told.ok() || blocked) model_.Follow(user, other, told.ok(), told.span);
-  Later([=, this] {
+  const Operation told =
+      history_.Do([&] { return app_.Follow(As(user), Name(other), &changed); },
+                  {StatusCode::kPermissionDenied, StatusCode::kNotFound, StatusCode::kUnauthenticated});
+  const bool blocked = told.code() == StatusCode::kPermissionDenied;
+  model_.Follow(user, other, told);
+  history_.Later([=, this] {
     ExpectBoth(told, user, other);
     const std::string what = Join(Text(user), " follows ", Text(other));
     if (told.ok() || blocked)
@@ -134,10 +104,10 @@ void ModelUsers::Follow(size_t user, size_t other) {
 
 void ModelUsers::Unfollow(size_t user, size_t other) {
   bool changed = false;
-  const Told told =
-      Do([&] { return app_.Unfollow(As(user), Name(other), &changed); }, {StatusCode::kNotFound});
-  if (told.ok()) model_.Change({Fact::kFollows, user, other}, false, told.span);
-  Later([=, this] {
+  const Operation told =
+      history_.Do([&] { return app_.Unfollow(As(user), Name(other), &changed); }, {StatusCode::kNotFound});
+  model_.Change({Fact::kFollows, user, other}, false, told);
+  history_.Later([=, this] {
     ExpectNamed(told, other);
     if (!told.ok()) return;
     Expect(changed, model_.Follows(user, other, told.span), Join(Text(user), " unfollows ", Text(other)),
@@ -147,12 +117,12 @@ void ModelUsers::Unfollow(size_t user, size_t other) {
 
 void ModelUsers::Block(size_t user, size_t other, bool block) {
   bool changed = false;
-  const Told told =
-      block ? Do([&] { return app_.Block(As(user), Name(other), &changed); },
-                 {StatusCode::kNotFound, StatusCode::kUnauthenticated})
-            : Do([&] { return app_.Unblock(As(user), Name(other), &changed); }, {StatusCode::kNotFound});
-  if (told.ok()) model_.Block(user, other, block, told.span);
-  Later([=, this] {
+  const Operation told = block ? history_.Do([&] { return app_.Block(As(user), Name(other), &changed); },
+                                             {StatusCode::kNotFound, StatusCode::kUnauthenticated})
+                               : history_.Do([&] { return app_.Unblock(As(user), Name(other), &changed); },
+                                             {StatusCode::kNotFound});
+  model_.Block(user, other, block, told);
+  history_.Later([=, this] {
     block ? ExpectBoth(told, user, other) : ExpectNamed(told, other);
     if (!told.ok()) return;
     Expect(changed != block, model_.Blocks(user, other, told.span),
@@ -162,17 +132,18 @@ void ModelUsers::Block(size_t user, size_t other, bool block) {
 
 void ModelUsers::ReadFollowing(size_t of, bool known) {
   std::vector<std::string> names;
-  const Told told = Do([&] { return app_.Following(Name(of), &names); }, {StatusCode::kNotFound});
-  Later([=, this, holders = holders_] {
+  const Operation told =
+      history_.Do([&] { return app_.Following(Name(of), &names); }, {StatusCode::kNotFound});
+  history_.Later([=, this, holders = holders_] {
     ExpectNamed(told, of);
     if (!told.ok()) return;
-    const ActSpan span = told.span;
+    const Span span = told.span;
     const auto follows = [&](size_t other) { return model_.Follows(of, other, span); };
     ExpectUsers(names, holders, follows, Join("followees of ", Text(of)), span);
     for (const size_t other : holders) {
       if (!known) continue;
       const bool there = std::ranges::find(names, Name(other)) != names.end();
-      model_.Change({Fact::kFollows, of, other}, there, span);
+      model_.Learn(of, other, there, span);
       EXPECT_FALSE(there && model_.Blocked(of, other, span).yes) << Text(of) << " " << Text(other);
     }
   });
@@ -189,10 +160,10 @@ void ModelUsers::Compose(Rng& rng, size_t user, std::optional<size_t> other) {
   while (rng.Below(2) == 0) mention(holders_[rng.Below(kNames)]);
   if (other) mention(*other);
   Post post;
-  const Told told =
-      Do([&] { return app_.Compose(As(user), request, &post); }, {StatusCode::kUnauthenticated});
-  if (told.ok()) model_.Add(post.id(), std::move(entry), told.span);
-  Later([=, this] { ExpectWriter(told, user); });
+  const Operation told =
+      history_.Do([&] { return app_.Compose(As(user), request, &post); }, {StatusCode::kUnauthenticated});
+  model_.Add(post.id(), std::move(entry), told);
+  history_.Later([=, this] { ExpectWriter(told, user); });
 }
 
 void ModelUsers::Refer(Rng& rng, size_t user, const Chosen& to) {
@@ -207,14 +178,13 @@ void ModelUsers::Refer(Rng& rng, size_t user, const Chosen& to) {
   std::set<StatusCode> refusals = {StatusCode::kNotFound, StatusCode::kUnauthenticated};
   if (made.bare) refusals.insert(StatusCode::kAlreadyExists);
   Post post;
-  const Told told = Do([&] { return app_.Compose(As(user), request, &post); }, refusals);
-  if (told.ok()) model_.Add(post.id(), made, told.span);
-  if (told.code == StatusCode::kUnauthenticated) model_.AddRefused(made, told.span);
-  Later([=, this, target = target] {
-    const bool seen = told.code != StatusCode::kNotFound;
+  const Operation told = history_.Do([&] { return app_.Compose(As(user), request, &post); }, refusals);
+  model_.Add(post.id(), made, told);
+  history_.Later([=, this, target = target] {
+    const bool seen = told.code() != StatusCode::kNotFound;
     ExpectSeen(seen, user, target, told.span);
     if (seen) ExpectWriter(told, user);
-    if (!seen || !made.bare || told.code == StatusCode::kUnauthenticated) return;
+    if (!seen || !made.bare || told.code() == StatusCode::kUnauthenticated) return;
     Expect(!told.ok(), model_.Repeats(user, made.original, told.span),
            Join(Text(user), " has repeated ", made.original), told.span);
   });
@@ -222,11 +192,11 @@ void ModelUsers::Refer(Rng& rng, size_t user, const Chosen& to) {
 
 void ModelUsers::Delete(Rng& rng, size_t user) {
   const auto own = [&](const PostEntry& post, bool exists) { return post.author == user && exists; };
-  const uint64_t post = model_.Any(model_.posts(), rng, own).first;
+  const uint64_t post = model_.AnyPost(rng, own).first;
   if (post == 0) return;
-  const Told told = Do([&] { return app_.Delete(As(user), post); }, {StatusCode::kNotFound});
-  if (told.ok()) model_.Change({Fact::kExists, post}, false, told.span);
-  Later([=, this] {
+  const Operation told = history_.Do([&] { return app_.Delete(As(user), post); }, {StatusCode::kNotFound});
+  model_.DeletePost(post, told);
+  history_.Later([=, this] {
     Expect(told.ok(), model_.Exists(post, told.span), Join(Text(user), " deletes ", post), told.span);
   });
 }
@@ -235,12 +205,12 @@ void ModelUsers::Like(Rng& rng, size_t user, uint64_t post) {
   if (post == 0) return;
   const bool like = rng.Below(3) != 0;
   bool changed = false;
-  const Told told = like ? Do([&] { return app_.Like(As(user), post, &changed); },
-                              {StatusCode::kNotFound, StatusCode::kUnauthenticated})
-                         : Do([&] { return app_.Unlike(As(user), post, &changed); });
-  if (told.ok()) model_.Change({Fact::kLikes, user, post}, like, told.span);
-  Later([=, this] {
-    const bool seen = told.code != StatusCode::kNotFound;
+  const Operation told = like ? history_.Do([&] { return app_.Like(As(user), post, &changed); },
+                                            {StatusCode::kNotFound, StatusCode::kUnauthenticated})
+                              : history_.Do([&] { return app_.Unlike(As(user), post, &changed); });
+  model_.Change({Fact::kLikes, user, post}, like, told);
+  history_.Later([=, this] {
+    const bool seen = told.code() != StatusCode::kNotFound;
     if (like) ExpectSeen(seen, user, post, told.span);
     if (like && seen) ExpectWriter(told, user);
     if (!told.ok()) return;
@@ -254,8 +224,8 @@ void ModelUsers::Like(Rng& rng, size_t user, uint64_t post) {
 template <class Read, class Shown, class Formula>
 void ModelUsers::ReadPosts(size_t viewer, const std::string& what, Read read, Shown shown, Formula formula) {
   std::vector<uint64_t> ids;
-  const Told told = Do([&] { return read(As(viewer), &ids); }, {StatusCode::kNotFound});
-  Later([=, this] {
+  const Operation told = history_.Do([&] { return read(As(viewer), &ids); }, {StatusCode::kNotFound});
+  history_.Later([=, this] {
     Expect(told.ok(), shown(told.span), Join(Text(viewer), " is shown ", what), told.span);
     if (!told.ok()) return;
     const auto wanted = [&](uint64_t id, const PostEntry& post) {
@@ -269,22 +239,22 @@ void ModelUsers::ReadPosts(size_t viewer, const std::string& what, Read read, Sh
 void ModelUsers::ReadHome(size_t viewer) {
   ReadPosts(
       viewer, "home", [&](auto& by, auto* ids) { return app_.Home(by, ids); }, Always,
-      [=, this](uint64_t, auto& post, ActSpan span) { return model_.AtHome(viewer, post, span); });
+      [=, this](uint64_t, auto& post, Span span) { return model_.AtHome(viewer, post, span); });
 }
 
 void ModelUsers::ReadTimeline(size_t viewer, size_t of) {
   ReadPosts(
       viewer, Text(of) + "'s timeline", [&](auto& by, auto* ids) { return app_.Timeline(by, Name(of), ids); },
-      [=, this](ActSpan span) { return !model_.Gone(of, span); },
-      [=](uint64_t, auto& post, ActSpan) { return post.author == of; });
+      [=, this](Span span) { return !model_.Gone(of, span); },
+      [=](uint64_t, auto& post, Span) { return post.author == of; });
 }
 
 void ModelUsers::ReadFavorites(size_t viewer, size_t of) {
   ReadPosts(
       viewer, Text(of) + "'s favorites",
       [&](auto& by, auto* ids) { return app_.Favorites(by, Name(of), ids); },
-      [=, this](ActSpan span) { return !model_.Gone(of, span); },
-      [=, this](uint64_t id, auto&, ActSpan span) {
+      [=, this](Span span) { return !model_.Gone(of, span); },
+      [=, this](uint64_t id, auto&, Span span) {
         return model_.Likes(of, id, span) && !model_.Blocked(viewer, of, span);
       });
 }
@@ -293,9 +263,7 @@ void ModelUsers::SearchPosts(size_t viewer, const std::string& word) {
   ReadPosts(
       viewer, "search for " + word,
       [&](auto& by, auto* ids) { return app_.Search(by, "POST " + word, /*newest=*/true, ids); }, Always,
-      [=](uint64_t, auto& post, ActSpan span) {
-        return (post.word == word) && ReferenceModel::Found(post, span);
-      });
+      [=, this](uint64_t, auto& post, Span span) { return (post.word == word) && model_.Found(post, span); });
 }
 
 template <class List>
@@ -303,8 +271,8 @@ void ModelUsers::ReadReferences(size_t viewer, uint64_t to, const std::string& w
                                 uint64_t PostEntry::* of) {
   ReadPosts(
       viewer, Join(what, to), [&](auto& by, auto* ids) { return (app_.*list)(by, to, ids); },
-      [=, this](ActSpan span) { return model_.Visible(viewer, to, span); },
-      [=, this](uint64_t, auto& post, ActSpan span) { return (post.*of == to) && model_.Exists(to, span); });
+      [=, this](Span span) { return model_.Visible(viewer, to, span); },
+      [=, this](uint64_t, auto& post, Span span) { return (post.*of == to) && model_.Exists(to, span); });
 }
 
 void ModelUsers::ReadAbout(size_t viewer, uint64_t id) {
@@ -313,8 +281,9 @@ void ModelUsers::ReadAbout(size_t viewer, uint64_t id) {
   ReadReferences(viewer, id, "replies to ", &SocialDeployment::Replies, &PostEntry::reply_to);
   ReadReferences(viewer, id, "reposts of ", &SocialDeployment::Reposts, &PostEntry::original);
   std::vector<std::string> names;
-  const Told told = Do([&] { return app_.FavoredBy(As(viewer), id, &names); }, {StatusCode::kNotFound});
-  Later([=, this, holders = holders_] {
+  const Operation told =
+      history_.Do([&] { return app_.FavoredBy(As(viewer), id, &names); }, {StatusCode::kNotFound});
+  history_.Later([=, this, holders = holders_] {
     ExpectSeen(told.ok(), viewer, id, told.span);
     const auto likes = [&](size_t user) {
       return model_.Likes(user, id, told.span) && !model_.Blocked(viewer, user, told.span);
@@ -325,8 +294,9 @@ void ModelUsers::ReadAbout(size_t viewer, uint64_t id) {
 
 void ModelUsers::ReadPost(size_t viewer, uint64_t id) {
   Post post;
-  const Told told = Do([&] { return app_.Get(As(viewer), id, &post); }, {StatusCode::kNotFound});
-  Later([=, this] {
+  const Operation told =
+      history_.Do([&] { return app_.Get(As(viewer), id, &post); }, {StatusCode::kNotFound});
+  history_.Later([=, this] {
     ExpectSeen(told.ok(), viewer, id, told.span);
     if (!told.ok()) return;
     const uint64_t original = model_.posts().at(id).original;
@@ -343,12 +313,13 @@ void ModelUsers::ReadPost(size_t viewer, uint64_t id) {
 
 void ModelUsers::Send(size_t user, size_t other) {
   uint64_t id = 0;
-  const Told told = Do([&] { return app_.Send(As(user), Name(other), "a message", &id); },
-                       {StatusCode::kPermissionDenied, StatusCode::kNotFound, StatusCode::kUnauthenticated});
-  if (told.ok()) model_.Add(id, MessageEntry{.from = user, .to = other}, told.span);
-  Later([=, this] {
+  const Operation told =
+      history_.Do([&] { return app_.Send(As(user), Name(other), "a message", &id); },
+                  {StatusCode::kPermissionDenied, StatusCode::kNotFound, StatusCode::kUnauthenticated});
+  model_.Add(id, MessageEntry{.from = user, .to = other}, told);
+  history_.Later([=, this] {
     ExpectBoth(told, user, other);
-    const bool blocked = told.code == StatusCode::kPermissionDenied;
+    const bool blocked = told.code() == StatusCode::kPermissionDenied;
     if (!told.ok() && !blocked) return;
     Expect(blocked, model_.Blocked(user, other, told.span),
            Join(Text(user), " writes to ", Text(other), ", refused"), told.span);
@@ -357,9 +328,9 @@ void ModelUsers::Send(size_t user, size_t other) {
 
 void ModelUsers::ReadConversation(size_t user, size_t other) {
   std::vector<uint64_t> ids;
-  const Told told =
-      Do([&] { return app_.ReadConversation(As(user), Name(other), &ids); }, {StatusCode::kNotFound});
-  Later([=, this] {
+  const Operation told = history_.Do([&] { return app_.ReadConversation(As(user), Name(other), &ids); },
+                                     {StatusCode::kNotFound});
+  history_.Later([=, this] {
     ExpectNamed(told, other);
     if (!told.ok()) return;
     const auto wanted = [&](uint64_t id, const MessageEntry& message) {
@@ -371,8 +342,8 @@ void ModelUsers::ReadConversation(size_t user, size_t other) {
 
 void ModelUsers::ListConversations(size_t user) {
   std::vector<Conversation> listed;
-  const ActSpan span = Do([&] { return app_.ListConversations(As(user), &listed); }).span;
-  Later([=, this] {
+  const Span span = history_.Do([&] { return app_.ListConversations(As(user), &listed); }).span;
+  history_.Later([=, this] {
     const std::string what = "conversations of " + Text(user);
     std::vector<uint64_t> last, with;
     for (const Conversation& one : listed) {
@@ -397,25 +368,25 @@ void ModelUsers::DeleteMessage(Rng& rng, size_t user) {
   const auto wanted = [&](const MessageEntry& one, bool exists) {
     return any || (one.from == user && exists);
   };
-  const auto [id, message] = model_.Any(model_.messages(), rng, wanted);
+  const auto [id, message] = model_.AnyMessage(rng, wanted);
   if (id == 0) return;
   std::set<StatusCode> refusals = {StatusCode::kNotFound};
   if (message.to == user) refusals.insert(StatusCode::kPermissionDenied);
   const uint64_t message_id = id;
-  const Told told = Do([&] { return app_.DeleteMessage(As(user), message_id); }, refusals);
+  const Operation told = history_.Do([&] { return app_.DeleteMessage(As(user), message_id); }, refusals);
   EXPECT_TRUE(!told.ok() || message.from == user) << id;
-  if (told.ok()) model_.Change({Fact::kExists, id}, false, told.span);
+  model_.DeleteMessage(id, told);
   const bool party = user == message.from || user == message.to;
-  Later([=, this] {
-    Expect(told.code != StatusCode::kNotFound, party && model_.Exists(message_id, told.span),
+  history_.Later([=, this] {
+    Expect(told.code() != StatusCode::kNotFound, party && model_.Exists(message_id, told.span),
            Join(Text(user), " finds message ", message_id), told.span);
   });
 }
 
 void ModelUsers::SearchUsers(size_t viewer) {
   std::vector<std::string> names;
-  const ActSpan span = Do([&] { return app_.SearchUsers(As(viewer), "user_", &names); }).span;
-  Later([=, this, holders = holders_] {
+  const Span span = history_.Do([&] { return app_.SearchUsers(As(viewer), "user_", &names); }).span;
+  history_.Later([=, this, holders = holders_] {
     const auto found = [&](size_t user) {
       return !model_.Gone(user, span) && !model_.Blocked(viewer, user, span);
     };
@@ -425,9 +396,9 @@ void ModelUsers::SearchUsers(size_t viewer) {
 
 void ModelUsers::ReadStatistics(size_t viewer, size_t of) {
   Statistics told_of;
-  const Told told =
-      Do([&] { return app_.GetStatistics(As(viewer), Name(of), &told_of); }, {StatusCode::kNotFound});
-  Later([=, this] {
+  const Operation told = history_.Do([&] { return app_.GetStatistics(As(viewer), Name(of), &told_of); },
+                                     {StatusCode::kNotFound});
+  history_.Later([=, this] {
     ExpectNamed(told, of);
     if (!told.ok()) return;
     const bool zero = told_of.ByteSizeLong() == 0;
@@ -444,15 +415,17 @@ void ModelUsers::ReadStatistics(size_t viewer, size_t of) {
 
 void ModelUsers::Advertise(size_t user) {
   uint64_t id = 0;
-  const Told told = Do([&] { return app_.CreateAd(As(user), &id); }, {StatusCode::kUnauthenticated});
-  if (told.ok()) model_.Add(id, ReferenceModel::AdEntry{.owner = user}, told.span);
-  Later([=, this] { ExpectWriter(told, user); });
+  const Operation told =
+      history_.Do([&] { return app_.CreateAd(As(user), &id); }, {StatusCode::kUnauthenticated});
+  model_.Add(id, ReferenceModel::AdEntry{.owner = user}, told);
+  history_.Later([=, this] { ExpectWriter(told, user); });
 }
 
 void ModelUsers::ReadAds(size_t viewer) {
   std::vector<uint64_t> ids;
-  const Told told = Do([&] { return app_.ShowAds(As(viewer), &ids); }, {StatusCode::kUnauthenticated});
-  Later([=, this] {
+  const Operation told =
+      history_.Do([&] { return app_.ShowAds(As(viewer), &ids); }, {StatusCode::kUnauthenticated});
+  history_.Later([=, this] {
     if (!told.ok() || !ids.empty()) ExpectWriter(told, viewer);  // what is shown is counted
     for (const uint64_t id : ids) {
       const auto ad = model_.ads().find(id);
@@ -467,17 +440,19 @@ void ModelUsers::ReadAds(size_t viewer) {
 
 void ModelUsers::LogIn(size_t user) {
   Session session;
-  const Told told = Do([&] { return app_.Login(Name(user), &session); }, {StatusCode::kUnauthenticated});
-  Later([=, this] {
+  const Operation told =
+      history_.Do([&] { return app_.Login(Name(user), &session); }, {StatusCode::kUnauthenticated});
+  history_.Later([=, this] {
     ExpectWriter(told, user);
     EXPECT_TRUE(!told.ok() || session.user() == As(user).user()) << Text(user);
   });
 }
 
 void ModelUsers::Erase(size_t user) {
-  const Told told = Do([&] { return app_.DeleteUser(Name(user)); }, {StatusCode::kUnauthenticated});
-  if (told.ok()) model_.Change({Fact::kGone, user}, true, told.span);
-  Later([=, this] { ExpectWriter(told, user); });
+  const Operation told =
+      history_.Do([&] { return app_.DeleteUser(Name(user)); }, {StatusCode::kUnauthenticated});
+  model_.Change({Fact::kGone, user}, true, told);
+  history_.Later([=, this] { ExpectWriter(told, user); });
 }
 
 }  // namespace curtail::social

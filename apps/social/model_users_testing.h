@@ -6,7 +6,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -77,6 +76,8 @@ class ModelUsers {
   // While no user acts, and nothing is left of deleted posts. What is counted of a user and of its posts is what those
   // lists have that nobody in particular reads.
   void Recount(size_t of);
+  // While no user acts, and the queues are empty.
+  void Settle() { model_.Settle(history_.Step()); }
   ReferenceModel& model() { return model_; }
 
  private:
@@ -85,32 +86,20 @@ class ModelUsers {
     Session session;
   };
   using Holders = std::array<size_t, kNames>;  // the users that have the names
-  // How a call ended, and when.
-  struct Told {
-    bool ok() const { return code == absl::StatusCode::kOk; }
-    absl::StatusCode code;
-    ActSpan span;
-  };
-
   static std::string NameText(size_t name);
   std::string Name(size_t user) const { return NameText(users_[user].name); }
   std::string Text(size_t user) const;
   const Session& As(size_t user) const { return users_[user].session; }
   void Register(size_t name);
 
-  // `refusals`: how else it may end.
-  template <class Call>
-  Told Do(Call call, const std::set<absl::StatusCode>& refusals = {});
-  // Has a reply judged when no act is in progress.
-  void Later(std::function<void()> judge);
-  void ExpectSeen(bool seen, size_t viewer, uint64_t post, ActSpan span) const;
+  void ExpectSeen(bool seen, size_t viewer, uint64_t post, Span span) const;
   // As the reply to an act says: of the user that writes, of the one that the request names, or of both.
-  void ExpectWriter(const Told& told, size_t user) const;
-  void ExpectNamed(const Told& told, size_t other) const;
-  void ExpectBoth(const Told& told, size_t user, size_t other) const;
+  void ExpectWriter(const Operation& told, size_t user) const;
+  void ExpectNamed(const Operation& told, size_t other) const;
+  void ExpectBoth(const Operation& told, size_t user, size_t other) const;
   template <class Formula>
   void ExpectUsers(std::vector<std::string> names, const Holders& holders, Formula formula,
-                   const std::string& what, ActSpan span) const;
+                   const std::string& what, Span span) const;
   template <class Read, class Shown, class Formula>
   void ReadPosts(size_t viewer, const std::string& what, Read read, Shown shown, Formula formula);
   template <class List>
@@ -121,9 +110,9 @@ class ModelUsers {
   uint64_t RecountPost(uint64_t id);
 
   SocialDeployment& app_;
+  apps::History history_;
   ReferenceModel model_;
   std::mutex mu_;
-  std::vector<std::function<void()>> judges_;  // guarded by mu_ while users act
   // While users act, none changes these. Otherwise `users_` is guarded by mu_; each holder is its thread's.
   std::vector<User> users_;
   Holders holders_{};

@@ -5,35 +5,21 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <stdexcept>
 #include <thread>
 #include <utility>
 
+#include "apps/kit/testing/start_app.h"
 #include "apps/social/data.h"
 #include "content.curtail.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/testing.h"
-#include "curtail/deploy/topology_file.h"
 
 namespace curtail::social {
 namespace {
 
-std::unique_ptr<deploy::AppUnderTest> StartApp(const std::string& config, bool monolith,
-                                               const std::string& data, std::vector<std::string> flags,
-                                               std::vector<std::string> words, std::vector<std::string> set) {
-  for (const char* left_out : {"post-cache.replicas=0", "load-balancer.replicas=0"}) set.push_back(left_out);
-  set.push_back("data=" + data);
-  absl::StatusOr<deploy::Topology> topology = deploy::ReadTopology(SOCIAL_TOPOLOGY);
-  absl::Status status = topology.status();
-  if (status.ok()) status = deploy::Change({.set = std::move(set), .monolith = monolith}, &*topology);
-  if (status.ok()) {
-    for (deploy::ServiceSpec& service : topology->services) service.config = config;
-    auto app = deploy::AppUnderTest::Start(
-        *std::move(topology), {.flags = std::move(flags), .launch = {.wrapper = std::move(words)}});
-    if (app.ok()) return *std::move(app);
-    status = app.status();
-  }
-  throw std::runtime_error(status.ToString());  // GoogleTest fails this test only
+std::vector<std::string> With(std::vector<std::string> set, const std::string& data) {
+  set.insert(set.end(), {"post-cache.replicas=0", "load-balancer.replicas=0", "data=" + data});
+  return set;
 }
 
 }  // namespace
@@ -42,7 +28,11 @@ SocialDeployment::SocialDeployment(const std::string& config, bool monolith, std
                                    std::vector<std::string> words, std::vector<std::string> set)
     : monolith_(monolith),
       words_(words),
-      app_(StartApp(config, monolith, dir_.File("data"), std::move(flags), std::move(words), std::move(set))),
+      app_(apps::StartApp(SOCIAL_TOPOLOGY,
+                          {.config = config,
+                           .monolith = monolith,
+                           .set = With(std::move(set), dir_.File("data")),
+                           .options = {.flags = std::move(flags), .launch = {.wrapper = std::move(words)}}})),
       front_(Connect("front-end")),
       queue_(Connect("write-home-timeline")),
       index_(Connect("search")) {}

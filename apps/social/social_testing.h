@@ -33,6 +33,8 @@ class SocialDeployment {
   SocialDeployment(const SocialDeployment&) = delete;
   SocialDeployment& operator=(const SocialDeployment&) = delete;
 
+  // Its processes; not in a monolith.
+  deploy::AppUnderTest* parts() const { return app_.get(); }
   // All instances of one service; not in a monolith.
   void Kill(const std::string& service) { app_->Kill(service); }
   void Stall(const std::string& service) const { app_->Stall(service); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Preloaded into a service, has its wall clock set by a test (preload_testing.h). Its steady clock goes on. The
+// Preloaded into a service, has its wall clock set by a test (preload.h). Its steady clock goes on. The
 // open file of the number CURTAIL_CLOCK has by how many seconds the wall clock is ahead.
 #include <sys/mman.h>
 #include <sys/syscall.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Preloaded into a store, has its files on a disk that may be full (preload_testing.h). These are the
+// Preloaded into a store, has its files on a disk that may be full (preload.h). These are the
 // calls by which Redis and PostgreSQL of Debian 12 write their data. The open file of the number
 // CURTAIL_FULL_DISK begins with a 1 while the disk is full.
 #include <fcntl.h>
