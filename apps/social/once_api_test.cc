@@ -49,8 +49,9 @@ ComposeRequest ComposeOf(const Session& by, const std::string& text, uint64_t re
 class OnceApiTest : public testing::TestWithParam<const char*> {
  protected:
   std::vector<std::string> Flags() const {
-    if (redis_ == nullptr) return {};
-    return {"--store", "redis=" + redis_->address()};
+    if (redis_ != nullptr) return {"--store", "redis=" + redis_->address()};
+    if (postgresql_ != nullptr) return {"--store", "postgresql=" + postgresql_->address()};
+    return {};
   }
   // The same request thrice has one answer, and another content of the same key has none.
   template <class Request, class Reply>
@@ -74,12 +75,17 @@ class OnceApiTest : public testing::TestWithParam<const char*> {
   TempDir dir_;
   const std::unique_ptr<RedisProcess> redis_ =
       std::string_view(GetParam()) == "redis" ? std::make_unique<RedisProcess>(dir_.File("redis")) : nullptr;
+  const std::unique_ptr<PostgresqlProcess> postgresql_ =
+      std::string_view(GetParam()) == "postgresql"
+          ? std::make_unique<PostgresqlProcess>(dir_.File("s"),
+                                                PostgresqlWords(dir_.File("s"), dir_.File("data")))
+          : nullptr;
   SocialDeployment app_{"FDB1-2", /*monolith=*/true, Flags()};
   const Session ann_ = app_.Register("ann"), bob_ = app_.Register("bob"), eve_ = app_.Register("eve");
   int keys_ = 0;
 };
 
-INSTANTIATE_TEST_SUITE_P(Stores, OnceApiTest, testing::Values("files", "redis"),
+INSTANTIATE_TEST_SUITE_P(Stores, OnceApiTest, testing::Values("files", "redis", "postgresql"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST_P(OnceApiTest, EachWriteHappensOnce) {

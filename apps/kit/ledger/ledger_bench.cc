@@ -18,11 +18,11 @@
 #include <vector>
 
 #include "apps/kit/ledger/ledger.h"
-#include "apps/kit/temp_dir.h"
 #include "bench/common/program.h"
 #include "bench/common/report.h"
 #include "bench/common/round.h"
 #include "curtail/base/strings.h"
+#include "curtail/base/temp_dir_testing.h"
 
 namespace {
 

@@ -57,7 +57,7 @@ constexpr uint64_t kClosed = 13;
 // Two shards, and requests to them. All of it may be repeated at any time.
 class Script {
  public:
-  Script(const TestDir& dir, const std::string& run, int last_step) : steps_(last_step) {
+  Script(const TempDir& dir, const std::string& run, int last_step) : steps_(last_step) {
     for (uint32_t i = 0; i < 2; ++i)
       shards_.push_back(std::make_unique<Shard>(
           i, [] { return int64_t{1}; }, OpenLedger(dir, LedgerIn::kFile, Join(run, i))));
@@ -152,7 +152,7 @@ class Script {
 };
 
 TEST(LedgerKill, ARepetitionFindsTheBooksThatWereToBe) {
-  const TestDir dir;
+  const TempDir dir;
   std::vector<std::string> books;
   int steps = 0;
   {  // its threads end before a process is copied

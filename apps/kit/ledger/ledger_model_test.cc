@@ -173,7 +173,7 @@ class ModelShard {
 // One history after the other, in the same two shards, each with accounts of its own.
 class Histories {
  public:
-  Histories(const TestDir& dir, LedgerIn in, uint64_t seed)
+  Histories(const TempDir& dir, LedgerIn in, uint64_t seed)
       : rng_(seed),
         shards_{Shard(
                     0, [this] { return now_ms_; }, OpenLedger(dir, in, Join("model_a"))),
@@ -367,7 +367,7 @@ class Histories {
 };
 
 void RunHistories(LedgerIn in, int count) {
-  const TestDir dir;
+  const TempDir dir;
   Histories histories(dir, in, TestSeed());
   for (int i = 0; i < count && !testing::Test::HasFailure(); ++i) {
     SCOPED_TRACE(Join("history ", i));

@@ -54,7 +54,7 @@ class LedgerTest : public testing::TestWithParam<LedgerIn> {
 
   int64_t now_ms_ = 1000;
   bool broken_ = false;
-  TestDir dir_;
+  TempDir dir_;
   Shard here_ = OpenHere();
   Shard there_{2, [this] { return now_ms_; }, OpenShard("there")};
 };

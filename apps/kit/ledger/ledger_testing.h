@@ -12,6 +12,7 @@
 
 #include "apps/kit/ledger/ledger.h"
 #include "curtail/base/strings.h"
+#include "curtail/base/temp_dir_testing.h"
 #include "curtail/base/testing.h"
 #include "curtail/store/sql/sql.h"
 #include "curtail/store/store_testing.h"
@@ -24,9 +25,9 @@ inline constexpr uint64_t kBank = 10, kAnn = 11, kBob = 12;
 enum class LedgerIn { kFile, kPostgresql };
 
 // Opens the shard `name` of a test: a file of `dir`, or a schema of the one server that all tests of the program share.
-inline std::unique_ptr<SqlDatabase> OpenLedger(const TestDir& dir, LedgerIn in, const std::string& name) {
+inline std::unique_ptr<SqlDatabase> OpenLedger(const TempDir& dir, LedgerIn in, const std::string& name) {
   struct Server {
-    TestDir dir;
+    TempDir dir;
     PostgresqlProcess process{dir.File("s"), {POSTGRESQL_SERVER, dir.File("data"), dir.File("s")}};
   };
   SqlOptions options;
