@@ -51,8 +51,7 @@ HostCommand FillCommand() {
   social fill --target 127.0.0.1:7000 --graph socfb-Reed98.mtx)",
           .flags =
               [options](Flags& flags) {
-                apps::AddTargetFlags(flags, &options->target, "Address of the front end");
-                flags.Add("--data", &options->data, "Folder that gets the sessions for load tests");
+                apps::AddFillFlags(flags, options.get());
                 flags.Add("--graph", &options->graph,
                           "Edge list that says who follows whom, such as socfb-Reed98; none: generated");
                 flags.Add("--users", &options->users, "Without --graph: how many", {2, 1e7});
@@ -61,10 +60,6 @@ HostCommand FillCommand() {
                 flags.Add("--ads", &options->ads, "How many there are in all", {0, 1000});
                 flags.Add("--train", &options->train,
                           "Then learn from it, as social train does, if --data has the stores");
-                flags.Add("--seed", &options->seed, "Of what is generated, passwords included");
-                flags.Add("--threads", &options->threads, "Calls at once", {1, 256});
-                flags.Add("--timeout", &options->timeout_s, "Seconds a call may take", {0.001, 3600});
-                flags.Add("--quiet", &options->quiet, "No progress on stderr");
               },
           .run = [options]() -> absl::Status {
             absl::Status filled = Fill(*options);

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "apps/kit/data/folder.h"
-#include "apps/kit/parallel.h"
 #include "apps/social/data.h"
 #include "apps/social/people.h"
 #include "curtail/base/rng.h"
@@ -36,38 +35,24 @@ std::string TopicOf(uint64_t number) { return Join("topic_", number % 8); }
 
 class SocialFiller {
  public:
-  SocialFiller(const FillOptions& options, const ChannelOptions& channel)
-      : options_(options), channel_(channel), sessions_(options.users), is_new_(options.users) {}
+  explicit SocialFiller(const FillOptions& options)
+      : options_(options), sessions_(options.users), is_new_(options.users) {}
 
-  // Calls step(i, stub) for each number below `count`, on several threads with a connection each.
+  // Calls step(i, stub) for each number below `count`.
   absl::Status ForAll(const char* what, uint64_t count,
                       const std::function<absl::Status(uint64_t, const Social::Stub&)>& step) {
-    apps::Progress progress(what, count, options_.quiet, what);
-    return apps::ForRanges(0, count, options_.threads, [&](size_t begin, size_t end) {
-      Client client;
-      Channel channel(&client, options_.target.address, channel_);
-      const Social::Stub stub(&channel);
-      for (size_t i = begin; i < end; ++i) {
-        if (absl::Status status = step(i, stub); !status.ok()) {
-          return absl::Status(status.code(),
-                              Join(what, " ", i, " at ", options_.target.address, ": ", Message(status)));
-        }
-        progress.Add(1);
-      }
-      return absl::OkStatus();
-    });
+    return apps::ForAll(options_, what, count,
+                        [&](uint64_t i, Channel& channel) { return step(i, Social::Stub(&channel)); });
   }
 
   absl::Status Enter(uint64_t user, const Social::Stub& stub) {
     Credentials credentials;
     credentials.set_name(NameOf(user));
-    credentials.set_password(PasswordOf(options_.seed, user));
-    Context ctx(FromSeconds(options_.timeout_s));
-    const absl::Status status = stub.Register(ctx, credentials, &sessions_[user]);
-    is_new_[user] = status.ok() ? 1 : 0;
-    if (!absl::IsAlreadyExists(status)) return status;
-    Context again(FromSeconds(options_.timeout_s));
-    return stub.Login(again, credentials, &sessions_[user]);
+    credentials.set_password(apps::PasswordOf(options_.seed, user));
+    bool is_new = false;
+    absl::Status status = apps::Enter(options_, stub, credentials, &sessions_[user], &is_new);
+    is_new_[user] = is_new ? 1 : 0;
+    return status;
   }
 
   absl::Status Connect(const Follow& follow, const Social::Stub& stub) {
@@ -126,16 +111,15 @@ class SocialFiller {
     return absl::OkStatus();
   }
 
-  std::vector<LoadUser> Users() const {
-    std::vector<LoadUser> users;
+  std::vector<apps::LoadUser> Users() const {
+    std::vector<apps::LoadUser> users;
     for (const Session& session : sessions_)
-      users.push_back({session.user(), session.name(), session.token()});
+      users.push_back({.id = session.user(), .name = session.name(), .token = session.token()});
     return users;
   }
 
  private:
   const FillOptions& options_;
-  const ChannelOptions& channel_;
   std::vector<Session> sessions_;  // by number; each written by one thread
   std::vector<char> is_new_;
 };
@@ -157,13 +141,11 @@ absl::Status Fill(FillOptions options) {
   } else {
     follows = GenerateFollows(options.seed, options.users, options.follows);
   }
-  const absl::StatusOr<ChannelOptions> channel = apps::ChannelOptionsOf(options.target);
-  if (!channel.ok()) return channel.status();
-  SocialFiller filler(options, *channel);
+  SocialFiller filler(options);
   absl::Status status = filler.ForAll(
       "users", options.users, [&](uint64_t i, const Social::Stub& stub) { return filler.Enter(i, stub); });
   if (!status.ok()) return status;
-  if (absl::Status kept = WriteLoadUsers(*folder, filler.Users()); !kept.ok()) return kept;
+  if (absl::Status kept = apps::WriteLoadUsers(*folder, filler.Users()); !kept.ok()) return kept;
   status = filler.ForAll("follows", follows.size(), [&](uint64_t i, const Social::Stub& stub) {
     return filler.Connect(follows[i], stub);
   });

@@ -7,22 +7,16 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "apps/kit/target.h"
+#include "apps/kit/fill.h"
 
 namespace curtail::social {
 
-struct FillOptions {
-  apps::Target target;
-  std::string data = "auto";   // the folder for the sessions
+struct FillOptions : apps::FillTarget {
   std::string graph = "none";  // an edge list; none: generated
   uint64_t users = 100;
   uint64_t follows = 2000;
   uint64_t posts = 500;
   uint64_t ads = 24;
-  uint64_t seed = 1;
-  int threads = 8;
-  double timeout_s = 20;  // of one call
-  bool quiet = false;
 };
 
 // Registers the users, or logs them in if they are there, has them follow each other, and has the new ones compose.

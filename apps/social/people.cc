@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/social/people.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -28,8 +24,6 @@ std::string RandomText(Rng& rng, size_t length) {
 }  // namespace
 
 std::string NameOf(uint64_t user) { return Join("user_", user); }
-
-std::string PasswordOf(uint64_t seed, uint64_t user) { return Join("load-", seed, "-", user); }
 
 std::vector<Follow> GenerateFollows(uint64_t seed, uint64_t users, uint64_t count) {
   Rng rng(seed);
@@ -85,26 +79,6 @@ GeneratedPost GeneratePost(Rng& rng, uint64_t users) {
   for (uint64_t i = 1 + rng.Below(6); i > 0; --i) post.text += " http://" + RandomText(rng, 64);
   for (uint64_t i = 1 + rng.Below(5); i > 0; --i) post.media_bytes.push_back(1000 + rng.Below(1'000'000));
   return post;
-}
-
-absl::Status WriteLoadUsers(const std::string& folder, const std::vector<LoadUser>& users) {
-  const std::string path = folder + "/load-users", fresh = path + ".new";
-  const int fd = open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (fd >= 0) close(fd);
-  std::ofstream file(fresh);
-  for (const LoadUser& user : users) file << user.id << ' ' << user.name << ' ' << user.token << '\n';
-  file.close();
-  if (file && std::rename(fresh.c_str(), path.c_str()) == 0) return absl::OkStatus();
-  return absl::InternalError(Join(path, " cannot be written"));
-}
-
-absl::StatusOr<std::vector<LoadUser>> ReadLoadUsers(const std::string& folder) {
-  const std::string path = folder + "/load-users";
-  std::ifstream file(path);
-  std::vector<LoadUser> users;
-  for (LoadUser user; file >> user.id >> user.name >> user.token;) users.push_back(user);
-  if (!users.empty()) return users;
-  return absl::NotFoundError(Join(path, " names no users: run social fill, as curtail up social does"));
 }
 
 }  // namespace curtail::social

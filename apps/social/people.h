@@ -16,8 +16,6 @@ namespace curtail::social {
 
 // Users are numbered from 0.
 std::string NameOf(uint64_t user);
-// Known to whoever knows the seed: for load tests only.
-std::string PasswordOf(uint64_t seed, uint64_t user);
 
 // Who follows whom, by number.
 using Follow = std::pair<uint64_t, uint64_t>;
@@ -37,15 +35,5 @@ struct GeneratedPost {
   std::vector<uint64_t> media_bytes;
 };
 GeneratedPost GeneratePost(Rng& rng, uint64_t users);
-
-// A user's session, for load tests.
-struct LoadUser {
-  uint64_t id = 0;
-  std::string name;
-  std::string token;
-};
-// FOLDER/load-users, readable to this user only. Errors: NOT_FOUND with what to do; INTERNAL.
-absl::Status WriteLoadUsers(const std::string& folder, const std::vector<LoadUser>& users);
-absl::StatusOr<std::vector<LoadUser>> ReadLoadUsers(const std::string& folder);
 
 }  // namespace curtail::social

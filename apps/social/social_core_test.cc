@@ -219,11 +219,11 @@ TEST(SocialPeople, ReadsEdgeLists) {
 
 TEST(SocialWorkload, SendsTheMixAndJudgesReplies) {
   const TempDir dir;
-  std::vector<LoadUser> users;
+  std::vector<apps::LoadUser> users;
   for (uint64_t i = 0; i < 10; ++i)
     users.push_back({.id = 100 + i, .name = NameOf(i), .token = "t" + NameOf(i)});
-  ASSERT_TRUE(WriteLoadUsers(dir.File("."), users).ok());
-  auto read = ReadLoadUsers(dir.File("."));
+  ASSERT_TRUE(apps::WriteLoadUsers(dir.File("."), users).ok());
+  auto read = apps::ReadLoadUsers(dir.File("."), kApplication);
   ASSERT_TRUE(read.ok()) << read.status();
   auto workload = MakeSocialWorkload(*std::move(read), {});
   ASSERT_TRUE(workload.ok()) << workload.status();
@@ -243,8 +243,9 @@ TEST(SocialWorkload, SendsTheMixAndJudgesReplies) {
   EXPECT_GE(request.media_size(), 1);
   EXPECT_EQ((*workload)->Score(composed, ""), 0);
 
-  EXPECT_TRUE(absl::IsNotFound(ReadLoadUsers(dir.File("nothing")).status()));
-  EXPECT_THAT(std::string(Message(ReadLoadUsers(dir.File("nothing")).status())), HasSubstr("social fill"));
+  EXPECT_TRUE(absl::IsNotFound(apps::ReadLoadUsers(dir.File("nothing"), kApplication).status()));
+  EXPECT_THAT(std::string(Message(apps::ReadLoadUsers(dir.File("nothing"), kApplication).status())),
+              HasSubstr("social fill"));
   EXPECT_FALSE(MakeSocialWorkload(users, {.mix = "none"}).ok());
   EXPECT_FALSE(MakeSocialWorkload(users, {.users = "none"}).ok());
 }

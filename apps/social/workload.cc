@@ -20,7 +20,7 @@ enum class Kind { kHome, kUser, kCompose };
 
 class SocialWorkload final : public Workload {
  public:
-  SocialWorkload(std::vector<LoadUser> users, std::string mix, uint64_t seed, ItemChoice choice)
+  SocialWorkload(std::vector<apps::LoadUser> users, std::string mix, uint64_t seed, ItemChoice choice)
       : users_(std::move(users)), mix_(std::move(mix)), seed_(seed), choice_(std::move(choice)) {}
 
   std::string_view method() const override { return Path(mix_ == "mixed" ? Kind::kHome : Only()); }
@@ -31,7 +31,7 @@ class SocialWorkload final : public Workload {
 
   std::string Request(uint64_t index) const override {
     Rng rng = RngOf(index);
-    const LoadUser& caller = users_[choice_.Index(index)];
+    const apps::LoadUser& caller = users_[choice_.Index(index)];
     switch (KindOf(rng)) {
       case Kind::kHome: {
         HomePage page;
@@ -113,7 +113,7 @@ class SocialWorkload final : public Workload {
   Rng RngOf(uint64_t index) const { return Rng(seed_ * 0x9E3779B97F4A7C15u + index); }
 
   // Immutable after construction.
-  const std::vector<LoadUser> users_;
+  const std::vector<apps::LoadUser> users_;
   const std::string mix_;
   const uint64_t seed_;
   const ItemChoice choice_;
@@ -126,7 +126,7 @@ absl::Status CheckMix(std::string_view mix) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Workload>> MakeSocialWorkload(std::vector<LoadUser> users,
+absl::StatusOr<std::unique_ptr<Workload>> MakeSocialWorkload(std::vector<apps::LoadUser> users,
                                                              const SocialWorkloadOptions& options) {
   if (absl::Status status = CheckMix(options.mix); !status.ok()) return status;
   absl::StatusOr<ItemChoice> choice = ParseItemChoice(options.users, users.size(), options.seed);
@@ -148,7 +148,7 @@ apps::AppRequests Requests() {
             if (!status.ok()) return status;
             const absl::StatusOr<std::string> folder = apps::DataFolder(kApplication, o.data);
             if (!folder.ok()) return folder.status();
-            absl::StatusOr<std::vector<LoadUser>> users = ReadLoadUsers(*folder);
+            absl::StatusOr<std::vector<apps::LoadUser>> users = apps::ReadLoadUsers(*folder, kApplication);
             if (!users.ok()) return users.status();
             return MakeSocialWorkload(*std::move(users), options);
           }};

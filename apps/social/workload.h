@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "apps/kit/fill.h"
 #include "apps/kit/requests.h"
 #include "apps/social/people.h"
 #include "curtail/load/message/workload.h"
@@ -23,7 +24,7 @@ struct SocialWorkloadOptions {
 };
 
 // Errors: INVALID_ARGUMENT. REQUIRES: `users` is not empty.
-absl::StatusOr<std::unique_ptr<Workload>> MakeSocialWorkload(std::vector<LoadUser> users,
+absl::StatusOr<std::unique_ptr<Workload>> MakeSocialWorkload(std::vector<apps::LoadUser> users,
                                                              const SocialWorkloadOptions& options);
 
 apps::AppRequests Requests();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 
@@ -22,6 +23,8 @@ inline constexpr int kMachineBits = 10, kCounterBits = 12;
 inline uint64_t IdBefore(uint64_t id, std::chrono::milliseconds age) {
   return id - std::min(id, static_cast<uint64_t>(age.count()) << (kMachineBits + kCounterBits));
 }
+// Which of `parts` parts has the thing of this id: Fibonacci hashing, as the low bits of ids are mostly zero.
+inline size_t PartOf(uint64_t id, size_t parts) { return (id * 0x9E3779B97F4A7C15u >> 32) % parts; }
 
 // An IdSource gives such ids, in ascending order. No other source on the same database, and no source with
 // another machine number, gives the same ids. Thread-safe.
