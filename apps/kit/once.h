@@ -55,6 +55,9 @@ class Once {
   Once(const Context& ctx, uint64_t caller);
 
   bool named() const { return !name_.empty(); }
+  // For a service that keeps names by itself: the name, and what differs where the contents of two requests do.
+  const std::string& name() const { return name_; }
+  const std::string& content() const { return content_; }
   // True if the last Write(), Look() or RedisAnswered() has found the name.
   bool repeated() const { return seen_ != Seen::kNever; }
   // Adds the name to the calls of `ctx`.

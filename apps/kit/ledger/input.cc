@@ -19,8 +19,6 @@ absl::Status CheckCents(int64_t cents, int64_t least) {
   return absl::InvalidArgumentError(Join(cents, " cents; an amount is at least 1 and at most ", kMostCents));
 }
 
-namespace {
-
 absl::Status CheckText(std::string_view text) {
   size_t characters = 0;
   unsigned char before = 0;
@@ -35,6 +33,8 @@ absl::Status CheckText(std::string_view text) {
   return absl::InvalidArgumentError(
       Join("the text has ", characters, " characters; at most ", kMostTextCharacters, " are taken"));
 }
+
+namespace {
 
 absl::Status CheckEntries(const Posting& posting) {
   if (posting.entries.size() < 2 || posting.entries.size() > kMostEntries)

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// input.h - what a ledger takes, as far as that does not depend on its books. For ledger.cc.
+// input.h - what a ledger takes, as far as that does not depend on its books. For ledger.cc, and for services that keep a
+// request before the ledger sees it.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -28,6 +30,7 @@ const Entry* Find(const std::vector<Entry>& entries, uint64_t account);
 // INVALID_ARGUMENT says what is wrong. `shard` is the ledger's own.
 absl::Status CheckId(uint64_t account);
 absl::Status CheckCents(int64_t cents, int64_t least);
+absl::Status CheckText(std::string_view text);
 absl::Status CheckAccount(const LedgerAccount& account);
 absl::Status CheckRequest(const LedgerRequest& request);
 absl::Status CheckPosting(const Posting& posting, uint32_t shard);
