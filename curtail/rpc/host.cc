@@ -39,7 +39,7 @@ using internal::Surroundings;
 
 namespace {
 
-constexpr int kBadConfiguration = 104;
+constexpr int kBroken = 99, kBadConfiguration = 104;
 
 // `text` is CLI11's about a wrong command line; it ends its lines itself.
 void LogComplaint(std::string text) {
@@ -455,7 +455,9 @@ int RunHost(int argc, char** argv, const HostProgram& program, bool words) {
   if (const HostCommand* command = line.command()) {
     UnblockStopSignals();
     const absl::Status status = command->run();
-    return status.ok() ? 0 : Fail(program.name, status);
+    if (status.ok()) return 0;
+    const int code = Fail(program.name, status);
+    return absl::IsDataLoss(status) ? kBroken : code;
   }
   absl::StatusOr<Surroundings> around = Surroundings::From(flags);
   if (!around.ok()) return Fail(program.name, around.status());

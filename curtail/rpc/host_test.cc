@@ -50,7 +50,8 @@ HostProgram Shop(std::shared_ptr<int> shared) {
           .commands = {{.name = "check",
                         .help = "Ends",
                         .examples = "Examples:\n  shop check",
-                        .run = [] { return absl::DataLossError("checked"); }},
+                        .run = [] { return absl::FailedPreconditionError("checked"); }},
+                       {.name = "audit", .help = "Ends", .run = [] { return absl::DataLossError("broken"); }},
                        {.name = "bare", .help = "Ends", .run = [] { return absl::OkStatus(); }}}};
 }
 
@@ -150,6 +151,12 @@ TEST(Host, RefusesWhatIsMissingOrWrong) {
     EXPECT_EQ(run.code, 104) << text;
     EXPECT_THAT(run.err + run.out, HasSubstr(text));
   }
+}
+
+TEST(Host, ACommandThatFindsBrokenDataEndsWithACodeOfItsOwn) {
+  const HostRun run = Say({"audit"});
+  EXPECT_EQ(run.code, 99);
+  EXPECT_THAT(run.err, HasSubstr("broken"));
 }
 
 TEST(Host, HelpNamesServicesAndFlags) {
