@@ -2,7 +2,6 @@
 //
 // The commands of `social` that serve nothing.
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -10,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/kit/data/folder.h"
+#include "apps/kit/data/store_command.h"
 #include "apps/social/data.h"
 #include "apps/social/fill.h"
 #include "apps/social/train.h"
@@ -18,7 +17,6 @@
 #include "curtail/base/strings.h"
 #include "curtail/deploy/process/process.h"
 #include "curtail/rpc/host.h"
-#include "curtail/store/sql/postgresql_server.h"
 
 namespace curtail::social {
 namespace {
@@ -88,49 +86,23 @@ HostCommand TrainCommand() {
           .run = [options] { return Train(*options); }};
 }
 
-// Starts redis-server in this process's place, on data below the folder.
-absl::Status BecomeRedis(const std::string& data, const std::string& socket) {
-  const absl::StatusOr<std::string> folder = apps::DataFolder(kApplication, data);
-  if (!folder.ok()) return folder.status();
-  const std::string own = *folder + "/redis";
-  if (mkdir(own.c_str(), 0700) != 0 && errno != EEXIST) {
-    return absl::FailedPreconditionError(Join(own, ": ", std::strerror(errno)));
+// Starts redis-server in this process's place.
+absl::Status BecomeRedis(const std::string& folder, const std::string& socket) {
+  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
+    return absl::FailedPreconditionError(Join(folder, ": ", std::strerror(errno)));
   }
   // Every acknowledged write is on the disk, as with SQLite.
   const absl::Status failed = deploy::BecomeProgram(
-      {"redis-server", "--port", "0", "--unixsocket", socket, "--unixsocketperm", "700", "--dir", own,
+      {"redis-server", "--port", "0", "--unixsocket", socket, "--unixsocketperm", "700", "--dir", folder,
        "--save", "", "--appendonly", "yes", "--appendfsync", "always", "--loglevel", "warning"});
   return absl::FailedPreconditionError(Join(Message(failed), "; Debian has it in the package redis-server"));
-}
-
-absl::Status StartPostgresql(const std::string& data, const std::string& socket) {
-  const absl::StatusOr<std::string> folder = apps::DataFolder(kApplication, data);
-  return folder.ok() ? BecomePostgresql(*folder + "/postgresql", socket) : folder.status();
-}
-
-// `become(data, socket)` starts the store `name`.
-HostCommand StoreCommand(const std::string& name, const std::string& server,
-                         absl::Status (*become)(const std::string& data, const std::string& socket)) {
-  struct Options {
-    std::string data, socket;
-  };
-  auto options = std::make_shared<Options>();
-  return {.name = name,
-          .help = Join("Run a ", server, " that keeps its data in the folder of the stores"),
-          .examples = Join("Examples:\n  social ", name, " --socket /tmp/", name),
-          .flags =
-              [options](Flags& flags) {
-                flags.Add("--data", &options->data, "Folder of the stores");
-                flags.Add("--socket", &options->socket, "The Unix socket on which it listens").Required();
-              },
-          .run = [options, become] { return become(options->data, options->socket); }};
 }
 
 }  // namespace
 
 std::vector<HostCommand> Commands() {
-  return {FillCommand(), StoreCommand("redis", "redis-server", BecomeRedis),
-          StoreCommand("postgresql", "PostgreSQL server", StartPostgresql), TrainCommand()};
+  return {FillCommand(), apps::StoreCommand(kApplication, "redis", "redis-server", BecomeRedis),
+          apps::PostgresqlCommand(kApplication), TrainCommand()};
 }
 
 }  // namespace curtail::social

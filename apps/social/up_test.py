@@ -12,26 +12,12 @@ import time
 import urllib.error
 import urllib.request
 
-MAX_WAIT_S = 90
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../kit/testing"))
+from rest import MAX_WAIT_S, rest  # noqa: E402
+
 FORMS = {"processes": ["--stores", "redis", "--scale", "2", "--set", "hedge_after=50"], "monolith": ["--monolith"]}
 PROCESSES = {"processes": 35, "monolith": 3}
 SIZES = {"processes": ["users=12", "follows=30", "posts=30"], "monolith": ["graph=FOLDER/ring", "posts=30"]}
-
-
-def rest(address, verb, path, body=None, token=None, key=None):
-    """Status and JSON."""
-    headers = {"content-type": "application/json"}
-    if key:
-        headers["Idempotency-Key"] = key
-    if token:
-        headers["authorization"] = f"Bearer {token}"
-    data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(f"http://{address}{path}", data, headers, method=verb)
-    try:
-        with urllib.request.urlopen(request, timeout=MAX_WAIT_S) as reply:
-            return reply.status, json.load(reply)
-    except urllib.error.HTTPError as error:
-        return error.code, json.load(error)
 
 
 def image_rest(address, path, token=None, data=None, kind="image/png"):

@@ -3,7 +3,6 @@
 
 #include <utility>
 
-#include "apps/kit/data/folder.h"
 #include "apps/social/data.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/strings.h"
@@ -15,6 +14,8 @@ namespace {
 
 // As DeathStarBench's clients read.
 constexpr uint32_t kPageLength = 10;
+
+std::vector<std::string_view> Mixes() { return {"mixed", "home", "user", "compose"}; }
 
 enum class Kind { kHome, kUser, kCompose };
 
@@ -119,39 +120,17 @@ class SocialWorkload final : public Workload {
   const ItemChoice choice_;
 };
 
-absl::Status CheckMix(std::string_view mix) {
-  if (mix == "mixed" || mix == "home" || mix == "user" || mix == "compose") return absl::OkStatus();
-  return absl::InvalidArgumentError(Join("mix is '", mix, "'; write mixed, home, user or compose"));
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Workload>> MakeSocialWorkload(std::vector<apps::LoadUser> users,
-                                                             const SocialWorkloadOptions& options) {
-  if (absl::Status status = CheckMix(options.mix); !status.ok()) return status;
-  absl::StatusOr<ItemChoice> choice = ParseItemChoice(options.users, users.size(), options.seed);
+                                                             const apps::UserWorkloadOptions& options) {
+  absl::StatusOr<ItemChoice> choice = apps::SendersOf(options, Mixes(), users.size());
   if (!choice.ok()) return choice.status();
   return std::make_unique<SocialWorkload>(std::move(users), options.mix, options.seed, *std::move(choice));
 }
 
 apps::AppRequests Requests() {
-  return {.service = "curtail.social.Social",
-          .options = {{"mix", "mixed, home, user or compose [mixed]"},
-                      {"senders", "which users send: uniform, zipf:S or skew:S [uniform]"}},
-          .make = [](const apps::RequestOptions& o) -> absl::StatusOr<std::unique_ptr<Workload>> {
-            SocialWorkloadOptions options;
-            options.mix = o.Text("mix", options.mix);
-            options.users = o.Text("senders", options.users);
-            // Before there are users, which tell the rest.
-            absl::Status status = CheckMix(options.mix);
-            status.Update(ParseItemChoice(options.users, 1, options.seed).status());
-            if (!status.ok()) return status;
-            const absl::StatusOr<std::string> folder = apps::DataFolder(kApplication, o.data);
-            if (!folder.ok()) return folder.status();
-            absl::StatusOr<std::vector<apps::LoadUser>> users = apps::ReadLoadUsers(*folder, kApplication);
-            if (!users.ok()) return users.status();
-            return MakeSocialWorkload(*std::move(users), options);
-          }};
+  return apps::UserRequests("curtail.social.Social", kApplication, Mixes(), MakeSocialWorkload);
 }
 
 }  // namespace curtail::social

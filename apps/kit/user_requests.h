@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// user_requests.h - requests of generated users, whose sessions a fill command has left (fill.h): which kinds, and who sends.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "apps/kit/fill.h"
+#include "apps/kit/requests.h"
+#include "curtail/load/drive/choice.h"
+#include "curtail/load/message/workload.h"
+
+namespace curtail::apps {
+
+struct UserWorkloadOptions {
+  std::string mix = "mixed";
+  std::string users = "uniform";  // who sends: also "zipf:S" or "skew:S", see curtail/load/drive/choice.h
+  uint64_t seed = 1;
+};
+
+// Returns who of `count` users sends which request. Errors: INVALID_ARGUMENT: the mix is none of `mixes`, or `users` is wrong.
+absl::StatusOr<ItemChoice> SendersOf(const UserWorkloadOptions& options,
+                                     const std::vector<std::string_view>& mixes, size_t count);
+
+// The requests of an application with the options --mix and --senders. Wrong options are refused before there are users.
+AppRequests UserRequests(std::string service, std::string application, std::vector<std::string_view> mixes,
+                         std::function<absl::StatusOr<std::unique_ptr<Workload>>(
+                             std::vector<LoadUser> users, const UserWorkloadOptions& options)>
+                             make);
+
+}  // namespace curtail::apps
