@@ -26,11 +26,12 @@ APPS = {
                                  ("leaf", "Store/Get", {"key": "none"}), ("leaf", "Store/Set", {}), ("leaf", "Store/Delete", {}),
                                  ("leaf", "Store/Flush", {}), ("leaf", "Store/Recall", {})]),
     "setalgebra": (["data=synthetic:N=500,words=200,seed=7"], []),
+    "bank": (["customers=6"], []),
     "social": (["users=12", "follows=30", "posts=30"], []),
 }
 # Applications of which the load reaches a part of the methods, and of these the calls of requests that go well. All that
 # it reaches is declared.
-PARTLY = {"social"}
+PARTLY = {"bank", "social"}
 
 
 class App:

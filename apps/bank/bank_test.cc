@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The whole bank in processes of its own, as its customers use it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "apps/bank/books.h"
+#include "apps/bank/data.h"
+#include "apps/kit/fill.h"
+#include "apps/kit/testing/start_app.h"
+#include "bank.curtail.h"
+#include "curtail/base/rng.h"
+#include "curtail/base/strings.h"
+#include "curtail/base/temp_dir_testing.h"
+#include "curtail/base/testing.h"
+#include "curtail/deploy/app_under_test.h"
+#include "curtail/rpc/channel.h"
+#include "curtail/store/sql/sqlite.h"
+
+namespace curtail::bank {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int64_t kDeposit = 10'000;
+constexpr size_t kShards = 2;
+
+// A customer's account, as a load test knows it.
+struct Own {
+  std::string token;
+  uint64_t id = 0;
+  std::string iban;
+  size_t shard() const { return apps::PartOf(id, kShards); }
+};
+
+class BankTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    app_ = apps::StartApp(BANK_TOPOLOGY, {.set = {"load-balancer.replicas=0", "data=" + Folder()}});
+    front_ = Connect();
+    Fill();
+    Fill();  // deposits nothing more, opens nothing more
+    const auto users = apps::ReadLoadUsers(Folder(), kApplication);
+    ASSERT_TRUE(users.ok()) << users.status();
+    for (const apps::LoadUser& user : *users) {
+      ASSERT_EQ(user.more.size(), 4u);
+      for (const size_t i : {0, 2}) all_.push_back({user.token, std::stoull(user.more[i]), user.more[i + 1]});
+    }
+  }
+  void TearDown() override {
+    front_.reset();
+    if (app_ == nullptr) return;
+    const absl::Status ended = app_->Stop();
+    EXPECT_TRUE(ended.ok()) << ended;
+  }
+
+  std::string Folder() const { return dir_.File("data"); }
+  std::unique_ptr<Channel> Connect() {
+    ChannelOptions patient;
+    patient.wait_for_ready = true;
+    return std::make_unique<Channel>(&client_, app_->AddressOf("front-end"), patient);
+  }
+  void Fill() const {
+    EXPECT_EQ(std::system(Join(BANK_PROGRAM, " fill --quiet --customers 6 --accounts 2 --deposit ", kDeposit,
+                               " --data ", Folder(), " --target ", app_->AddressOf("front-end"))
+                              .c_str()),
+              0);
+  }
+  // The exit code, and what it writes.
+  int Audit(std::string* text = nullptr) const {
+    const std::string file = dir_.File("audit");
+    const int how = std::system(Join(BANK_PROGRAM, " audit --data ", Folder(), " 2> ", file).c_str());
+    std::ifstream in(file);
+    if (text != nullptr) text->assign(std::istreambuf_iterator<char>(in), {});
+    return WEXITSTATUS(how);
+  }
+
+  // Another account than `own`, in the same shard or in another.
+  const Own& Other(const Own& own, bool same_shard, bool same_customer = false) const {
+    for (const Own& other : all_) {
+      if (other.id != own.id && (other.shard() == own.shard()) == same_shard &&
+          (other.token == own.token) == same_customer)
+        return other;
+    }
+    ADD_FAILURE() << "12 accounts are all in one shard";
+    return all_.back();
+  }
+
+  static PayRequest PaymentOf(const Own& from, const Own& to, int64_t cents) {
+    PayRequest request;
+    request.set_token(from.token), request.set_from(from.id);
+    request.set_iban(to.iban), request.set_cents(cents), request.set_text("rent");
+    return request;
+  }
+  absl::Status Pay(const PayRequest& request, const std::string& key, Payment* reply, Channel* by = nullptr,
+                   Nanos patience = kMaxTestWait) const {
+    Context ctx(patience);
+    if (!key.empty()) ctx.AddMetadata("idempotency-key", key);
+    return Bank::Stub(by == nullptr ? front_.get() : by).Pay(ctx, request, reply);
+  }
+  absl::Status Pay(const PayRequest& request) const {
+    Payment ignored;
+    return Pay(request, "", &ignored);
+  }
+  absl::Status Look(const std::string& token, uint64_t id, Payment* reply) const {
+    PaymentRequest request;
+    request.set_token(token), request.set_id(id);
+    Context ctx(kMaxTestWait);
+    return Bank::Stub(front_.get()).GetPayment(ctx, request, reply);
+  }
+  void AwaitArrival(const std::string& token, uint64_t id) const {
+    const Deadline deadline = Deadline::In(kMaxTestWait);
+    Payment payment;
+    do {
+      const absl::Status looked = Look(token, id, &payment);
+      ASSERT_TRUE(looked.ok() || absl::IsUnavailable(looked)) << looked;
+      ASSERT_FALSE(deadline.Expired()) << payment.DebugString();
+    } while (payment.state() != Payment::ARRIVED);
+  }
+  absl::Status GetBalance(const std::string& token, uint64_t account, Balance* reply,
+                          uint64_t at_least = 0) const {
+    BalanceRequest request;
+    request.set_token(token), request.set_account(account), request.set_at_least(at_least);
+    Context ctx(kMaxTestWait);
+    return Bank::Stub(front_.get()).GetBalance(ctx, request, reply);
+  }
+  int64_t CentsOf(const Own& own, uint64_t at_least = 0) const {
+    Balance balance;
+    const absl::Status status = GetBalance(own.token, own.id, &balance, at_least);
+    EXPECT_TRUE(status.ok()) << status;
+    return balance.cents();
+  }
+  absl::Status List(const std::string& token, uint64_t account, uint64_t before, Movements* reply) const {
+    ActivityRequest request;
+    request.set_token(token), request.set_account(account), request.set_before(before), request.set_limit(7);
+    Context ctx(kMaxTestWait);
+    return Bank::Stub(front_.get()).ListActivity(ctx, request, reply);
+  }
+  // All movements of an account, the newest first, once there are as many as the ledger has.
+  std::vector<Movement> AwaitMovements(const Own& own) const {
+    Balance balance;
+    EXPECT_TRUE(GetBalance(own.token, own.id, &balance).ok());
+    const Deadline deadline = Deadline::In(kMaxTestWait);
+    std::vector<Movement> all;
+    while (all.empty() || all[0].version() < balance.version()) {
+      all.clear();
+      Movements page;
+      do {
+        const uint64_t before = page.next();
+        page.Clear();
+        const absl::Status listed = List(own.token, own.id, before, &page);
+        EXPECT_TRUE(listed.ok()) << listed;
+        all.insert(all.end(), page.movements().begin(), page.movements().end());
+      } while (page.next() != 0);
+      if (deadline.Expired()) {
+        ADD_FAILURE() << all.size() << " movements of " << balance.version();
+        break;
+      }
+    }
+    return all;
+  }
+
+  const TempDir dir_;
+  Client client_;
+  std::unique_ptr<deploy::AppUnderTest> app_;
+  std::unique_ptr<Channel> front_;
+  std::vector<Own> all_;
+};
+
+TEST_F(BankTest, APaymentArrivesWithinAShardAndInAnother) {
+  const Own& from = all_[0];
+  int64_t left = kDeposit;
+  for (const bool same_shard : {true, false}) {
+    const Own& to = Other(from, same_shard);
+    Payment payment;
+    const absl::Status paid = Pay(PaymentOf(from, to, 250), "", &payment);
+    ASSERT_TRUE(paid.ok()) << paid;
+    left -= 250;
+    EXPECT_EQ(payment.state(), same_shard ? Payment::ARRIVED : Payment::BOOKED);
+    EXPECT_EQ(CentsOf(from, payment.version()), left);
+    AwaitArrival(from.token, payment.id());
+    EXPECT_EQ(CentsOf(to), kDeposit + 250);
+    const std::vector<Movement> sent = AwaitMovements(from), got = AwaitMovements(to);
+    ASSERT_EQ(got.size(), 2u);
+    EXPECT_EQ(sent[0].iban(), to.iban);
+    EXPECT_EQ(sent[0].cents(), -250);
+    EXPECT_EQ(sent[0].balance_cents(), left);
+    EXPECT_EQ(got[0].iban(), from.iban);
+    EXPECT_EQ(got[0].text(), "rent");
+    EXPECT_EQ(got[1].text(), "opening deposit");
+    EXPECT_EQ(got[1].iban(), "");
+  }
+  Balance balance;
+  EXPECT_TRUE(absl::IsUnavailable(GetBalance(from.token, from.id, &balance, 1000)));
+}
+
+TEST_F(BankTest, ARequestThatIsRepeatedPaysOnce) {
+  const Own &from = all_[0], &to = Other(from, /*same_shard=*/false);
+  Payment first, again;
+  ASSERT_TRUE(Pay(PaymentOf(from, to, 100), "a key", &first).ok());
+  ASSERT_TRUE(Pay(PaymentOf(from, to, 100), "a key", &again).ok());
+  EXPECT_EQ(first.SerializeAsString(), again.SerializeAsString());
+  EXPECT_EQ(CentsOf(from), kDeposit - 100);
+  // An account of the same customer in another shard does not make it another key.
+  for (const PayRequest& other : {PaymentOf(from, to, 101), PaymentOf(Other(from, true), to, 100)}) {
+    PayRequest request = other;
+    request.set_token(from.token);
+    EXPECT_TRUE(absl::IsAlreadyExists(Pay(request, "a key", &again)));
+  }
+  // A refused one keeps its key, and is tried again.
+  EXPECT_TRUE(absl::IsFailedPrecondition(Pay(PaymentOf(from, to, kDeposit), "too much", &again)));
+  ASSERT_TRUE(Pay(PaymentOf(to, from, 100)).ok());
+  const Deadline deadline = Deadline::In(kMaxTestWait);
+  while (absl::IsFailedPrecondition(Pay(PaymentOf(from, to, kDeposit), "too much", &again)) &&
+         !deadline.Expired()) {
+  }
+  EXPECT_EQ(CentsOf(from, again.version()), 0);
+}
+
+TEST_F(BankTest, WhatIsWrongMovesNothing) {
+  const Own &from = all_[0], &to = Other(from, /*same_shard=*/true);
+  for (const int64_t cents :
+       {int64_t{0}, int64_t{-1}, apps::kMostCents + 1, std::numeric_limits<int64_t>::min()})
+    EXPECT_TRUE(absl::IsInvalidArgument(Pay(PaymentOf(from, to, cents)))) << cents;
+  for (const std::string& text : {std::string(141, 'a'), std::string("a\nb"), std::string("a\0b", 3)}) {
+    PayRequest request = PaymentOf(from, to, 1);
+    request.set_text(text);
+    EXPECT_TRUE(absl::IsInvalidArgument(Pay(request))) << text;
+  }
+  EXPECT_TRUE(absl::IsInvalidArgument(Pay(PaymentOf(from, from, 1))));
+  PayRequest elsewhere = PaymentOf(from, to, 1);
+  elsewhere.set_iban("DE89 3704 0044 0532 0130 01");
+  EXPECT_TRUE(absl::IsInvalidArgument(Pay(elsewhere)));
+  elsewhere.set_iban("DE89 3704 0044 0532 0130 00");
+  EXPECT_TRUE(absl::IsNotFound(Pay(elsewhere)));
+  EXPECT_TRUE(absl::IsFailedPrecondition(Pay(PaymentOf(from, to, kDeposit + 1))));
+  PayRequest nobody = PaymentOf(from, to, 1);
+  nobody.set_token("");
+  EXPECT_TRUE(absl::IsUnauthenticated(Pay(nobody)));
+  EXPECT_EQ(CentsOf(from), kDeposit);
+  EXPECT_EQ(CentsOf(to), kDeposit);
+}
+
+// The words of an error about `number`, which differs between those that are compared.
+std::string WordsOf(const absl::Status& status, uint64_t number) {
+  std::string words = status.ToString();
+  if (const size_t at = words.find(std::to_string(number)); at != std::string::npos)
+    words.replace(at, std::to_string(number).size(), "N");
+  return words;
+}
+
+TEST_F(BankTest, AnothersMoneyIsAsIfItWereNotThere) {
+  const Own &ann = all_[0], &bob = Other(ann, /*same_shard=*/true);
+  Payment payment;
+  ASSERT_TRUE(Pay(PaymentOf(bob, ann, 1), "", &payment).ok());
+  constexpr uint64_t kUnknown = 987654321;
+  Balance balance;
+  Movements page;
+  // Another customer's, in-transit, and the bank's own of both shards.
+  for (const uint64_t account : {bob.id, apps::kInTransit, BanksOwn(0), BanksOwn(1)}) {
+    PayRequest theirs = PaymentOf(ann, bob, 1), unknown = theirs;
+    theirs.set_from(account), unknown.set_from(kUnknown);
+    theirs.set_iban(ann.iban), unknown.set_iban(ann.iban);
+    const std::array<std::array<absl::Status, 2>, 3> pairs = {{
+        {GetBalance(ann.token, account, &balance), GetBalance(ann.token, kUnknown, &balance)},
+        {List(ann.token, account, 0, &page), List(ann.token, kUnknown, 0, &page)},
+        {Pay(theirs), Pay(unknown)},
+    }};
+    for (const auto& [found, missing] : pairs) {
+      EXPECT_TRUE(absl::IsNotFound(found)) << found;
+      EXPECT_EQ(WordsOf(found, account), WordsOf(missing, kUnknown));
+    }
+  }
+  EXPECT_EQ(page.movements_size(), 0);
+  Payment seen;
+  EXPECT_EQ(WordsOf(Look(ann.token, payment.id(), &seen), payment.id()),
+            WordsOf(Look(ann.token, kUnknown, &seen), kUnknown));
+  EXPECT_TRUE(absl::IsNotFound(Look(ann.token, payment.id(), &seen)));
+  EXPECT_TRUE(Look(bob.token, payment.id(), &seen).ok());
+  EXPECT_EQ(CentsOf(bob), kDeposit - 1);
+}
+
+TEST_F(BankTest, AnOrderIsFinishedWithoutItsCaller) {
+  const Own &from = all_[0], &to = Other(from, /*same_shard=*/true);
+  app_->Kill("posting");
+  constexpr Nanos kPatience = std::chrono::milliseconds(500);
+  Payment lost;
+  const absl::Status failed = Pay(PaymentOf(from, to, 100), "", &lost, front_.get(), kPatience);
+  EXPECT_TRUE(absl::IsUnavailable(failed) || absl::IsDeadlineExceeded(failed)) << failed;
+  EXPECT_TRUE(app_->Restart("posting").ok());
+  const Deadline deadline = Deadline::In(kMaxTestWait);
+  Balance balance;
+  while (balance.cents() != kDeposit + 100 && !deadline.Expired())
+    GetBalance(to.token, to.id, &balance).IgnoreError();
+  EXPECT_EQ(balance.cents(), kDeposit + 100);
+}
+
+// Customers pay at random while services are killed, and repeat what has no answer.
+class BankFaultTest : public BankTest {
+ protected:
+  struct Paid {
+    size_t from, to;
+    int64_t cents;
+    uint64_t id;
+  };
+
+  void PayUntil(int customer, uint64_t seed, std::vector<Paid>* paid) {
+    const std::unique_ptr<Channel> channel = Connect();
+    Rng rng(seed + static_cast<uint64_t>(customer));
+    for (int i = 0; !stop_.load(); ++i) {
+      const size_t from = rng.Below(all_.size()), to = (from + 1 + rng.Below(all_.size() - 1)) % all_.size();
+      const auto cents = static_cast<int64_t>(1 + rng.Below(20));
+      const std::string key = Join("payment ", customer, " ", i);
+      const Deadline deadline = Deadline::In(kMaxTestWait);
+      absl::Status status;
+      Payment payment;
+      do status = Pay(PaymentOf(all_[from], all_[to], cents), key, &payment, channel.get(), kPatience);
+      while ((absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) && !deadline.Expired());
+      ASSERT_TRUE(status.ok() || absl::IsFailedPrecondition(status)) << status;
+      if (status.ok()) paid->push_back({from, to, cents, payment.id()});
+      answered_.fetch_add(1);
+    }
+  }
+  void AwaitAnswers(int more) const {
+    const Deadline deadline = Deadline::In(kMaxTestWait);
+    for (const int before = answered_.load(); answered_.load() < before + more; std::this_thread::yield())
+      ASSERT_FALSE(deadline.Expired());
+  }
+
+  static constexpr Nanos kPatience = std::chrono::seconds(2);
+  std::atomic<bool> stop_{false};
+  std::atomic<int> answered_{0};
+};
+
+TEST_F(BankFaultTest, PaymentsOutliveTheServicesThatBookThem) {
+  constexpr int kCustomers = 4, kAnswersBetween = 40;
+  const uint64_t seed = TestSeed();
+  std::array<std::vector<Paid>, kCustomers> paid;
+  std::vector<std::thread> customers;
+  for (int i = 0; i < kCustomers; ++i)
+    customers.emplace_back([&, i] { PayUntil(i, seed, &paid[static_cast<size_t>(i)]); });
+  for (const char* service : {"posting", "payments", "posting", "activity", "accounts"}) {
+    AwaitAnswers(kAnswersBetween);
+    app_->Kill(service);
+    EXPECT_TRUE(app_->Restart(service).ok());
+  }
+  AwaitAnswers(kAnswersBetween);
+  stop_.store(true);
+  for (std::thread& customer : customers) customer.join();
+
+  std::vector<int64_t> expected(all_.size(), kDeposit);
+  for (const std::vector<Paid>& by : paid) {
+    for (const Paid& one : by) {
+      expected[one.from] -= one.cents;
+      expected[one.to] += one.cents;
+      ASSERT_NO_FATAL_FAILURE(AwaitArrival(all_[one.from].token, one.id));
+    }
+  }
+  for (size_t i = 0; i < all_.size(); ++i) {
+    EXPECT_EQ(CentsOf(all_[i]), expected[i]) << i;
+    const std::vector<Movement> movements = AwaitMovements(all_[i]);
+    int64_t balance = 0;
+    for (size_t m = movements.size(); m-- > 0;) {
+      balance += movements[m].cents();
+      EXPECT_EQ(movements[m].version(), movements.size() - m);
+      EXPECT_EQ(movements[m].balance_cents(), balance);
+    }
+    EXPECT_EQ(balance, expected[i]);
+  }
+  EXPECT_EQ(Audit(), 0);
+}
+
+TEST_F(BankTest, TheAuditNamesTheRowThatIsWrong) {
+  EXPECT_EQ(Audit(), 0);
+  const Own& own = all_[0];
+  const auto books = internal::SqliteSession::Open(
+      {.path = Join(Folder(), "/", BooksOf({static_cast<uint32_t>(own.shard()), kShards}), ".db")});
+  ASSERT_TRUE(books.ok()) << books.status();
+  std::string text;
+  const auto alter = [&](const char* sql) { EXPECT_TRUE((*books)->Execute(sql, {own.id}).ok()) << sql; };
+  alter("UPDATE accounts SET balance = balance + 1 WHERE id = ?1");
+  EXPECT_EQ(Audit(&text), 99);
+  EXPECT_THAT(text, HasSubstr(std::to_string(own.id)));
+  alter("UPDATE accounts SET balance = balance - 1, owner = owner + 1 WHERE id = ?1");
+  EXPECT_EQ(Audit(&text), 99);
+  EXPECT_THAT(text, HasSubstr(std::to_string(own.id)));
+  alter("UPDATE accounts SET owner = owner - 1 WHERE id = ?1");
+  EXPECT_EQ(Audit(), 0);
+}
+
+}  // namespace
+}  // namespace curtail::bank

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// data.h - where the bank keeps what it knows, and the shards of its ledger.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "accounts.curtail.h"
+#include "apps/kit/accounts/id_source.h"
+#include "apps/kit/data/data.h"
+#include "apps/kit/ledger/ledger.h"
+#include "curtail/base/clock.h"
+#include "curtail/base/strings.h"
+#include "curtail/rpc/host.h"
+#include "services.curtail.h"
+
+namespace curtail::bank {
+
+inline constexpr char kApplication[] = "bank";
+inline constexpr int kMostAccounts = 100;  // of a customer
+// For a step of work that no request waits for.
+inline constexpr Nanos kStepTime = std::chrono::seconds(5);
+
+// Where the services keep their data.
+struct Data : apps::DataOptions {
+  Data() { application = kApplication; }
+};
+
+// Since 1970.
+inline int64_t NowMs() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+}
+
+// The bank's own account in a shard, which has no limit: the other side of deposits.
+inline uint64_t BanksOwn(size_t shard) { return apps::kInTransit + 1 + shard; }
+
+// The same for the account of another customer as for an account that does not exist.
+inline absl::Status NoAccount(uint64_t account) {
+  return absl::NotFoundError(Join("there is no account ", account));
+}
+
+// The shards, for a service that calls `posting`.
+class Shards {
+ public:
+  explicit Shards(Env& env) : channels_(env.Channels("posting")) {}
+
+  size_t IndexOf(uint64_t account) const { return apps::PartOf(account, channels_.size()); }
+  Posting::Stub Of(uint64_t account) const { return At(IndexOf(account)); }
+  Posting::Stub At(size_t shard) const { return Posting::Stub(channels_[shard]); }
+  size_t size() const { return channels_.size(); }
+
+ private:
+  const std::vector<Channel*> channels_;
+};
+
+}  // namespace curtail::bank

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Starts the whole bank, loads it, uses it over REST, and audits it. Usage: up_test.py FORM CURTAIL BANK"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../kit/testing"))
+from rest import MAX_WAIT_S, rest  # noqa: E402
+
+FORMS = {"processes": ["--stores", "postgresql", "--scale", "2"], "monolith": ["--monolith"]}
+PROCESSES = {"processes": 12, "monolith": 2}
+DEPOSIT = 5000
+
+
+def use(address, payer, payee):
+    """A payment between two customers, each a token, an account and its IBAN, as a client of HTTP makes it."""
+    token, account, _ = payer
+    order = {"from": account, "iban": payee[2], "cents": "120", "text": "rent"}
+    status, paid = rest(address, "POST", "/v1/payments", order, token, key="rent of May")
+    assert status == 200 and paid["cents"] == "120", paid
+    assert rest(address, "POST", "/v1/payments", order, token, key="rent of May") == (200, paid)
+    status, balance = rest(address, "GET", f"/v1/accounts/{account}/balance?atLeast={paid['version']}", token=token)
+    assert status == 200 and int(balance["version"]) >= int(paid["version"]), balance
+    assert rest(address, "GET", f"/v1/accounts/{payee[1]}/balance", token=token)[0] == 404
+    assert rest(address, "POST", "/v1/payments", {**order, "cents": "1.5"}, token)[0] == 400
+    assert rest(address, "POST", "/v1/payments", {**order, "cents": "999999999"}, token)[0] == 400
+    assert rest(address, "POST", "/v1/payments", order)[0] == 401
+    deadline = time.monotonic() + MAX_WAIT_S
+    listed = []
+    while "rent" not in listed:
+        assert time.monotonic() < deadline, listed
+        status, page = rest(address, "GET", f"/v1/accounts/{payee[1]}/activity?limit=100", token=payee[0])
+        assert status == 200, page
+        listed = [movement["text"] for movement in page["movements"]]
+    assert rest(address, "GET", f"/v1/payments/{paid['id']}", token=token)[1]["state"] == "ARRIVED"
+
+    credentials = {"name": "eve", "password": "a password"}
+    fresh = rest(address, "POST", "/v1/customers", credentials)[1]["token"]
+    opened = rest(address, "POST", "/v1/accounts", {}, fresh)[1]
+    assert rest(address, "GET", "/v1/accounts", token=fresh)[1] == {"accounts": [opened]}, opened
+    empty = rest(address, "GET", f"/v1/accounts/{opened['id']}/balance", token=fresh)
+    assert empty == (200, {}), empty  # JSON leaves out what is 0
+    assert rest(address, "DELETE", "/v1/sessions", token=fresh)[0] == 200
+    while rest(address, "GET", "/v1/accounts", token=fresh)[0] != 401:  # at the other front end within a second
+        assert time.monotonic() < deadline
+    assert rest(address, "POST", "/v1/sessions", credentials)[0] == 200
+
+
+def main(form, curtail, bank):
+    with tempfile.TemporaryDirectory() as scratch:
+        env = {**os.environ, "XDG_RUNTIME_DIR": scratch, "XDG_STATE_HOME": scratch + "/state", "NO_COLOR": "1",
+               "PATH": os.path.dirname(bank) + ":" + os.environ["PATH"]}
+
+        def run(*args, codes=(0,)):
+            done = subprocess.run(args, env=env, text=True, capture_output=True, timeout=MAX_WAIT_S)
+            print("$", *args, f"-> {done.returncode}\n{done.stdout}{done.stderr}")
+            assert done.returncode in codes, done.returncode
+            return done.stdout
+
+        run(curtail, "up", "bank", "--detach", "--set", "customers=6", "--set", f"deposit={DEPOSIT}", *FORMS[form])
+        try:
+            processes = json.loads(run(curtail, "ps", "--json"))[0]["processes"]
+            assert len(processes) == PROCESSES[form], processes
+            for mix in ("mixed", "balance", "activity", "pay"):
+                run(curtail, "load", "bank", "--mix", mix, "--rps", "40", "--requests", "20", "--timeout", "10s", "--json",
+                    scratch + "/run.json", codes=(0, 98))
+                result = json.load(open(scratch + "/run.json"))["runs"][0]
+                assert result["requests"]["ok"] == result["requests"]["sent"] == 20, result
+            with open(scratch + "/state/curtail/bank/load-users", encoding="ascii") as users:
+                customers = [line.split()[2:5] for line in users]
+            use(next(p["address"] for p in processes if p["service"] == "load-balancer"), *customers[:2])
+            run(bank, "audit")
+        finally:
+            run(curtail, "down", "bank")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/bank/workload.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/bank/data.h"
+#include "bank.curtail.h"
+#include "curtail/base/rng.h"
+#include "curtail/base/strings.h"
+#include "curtail/load/drive/choice.h"
+
+namespace curtail::bank {
+namespace {
+
+constexpr uint32_t kPageLength = 10;
+constexpr uint64_t kMostPaid = 100;  // cents: an opening deposit lasts for thousands
+
+std::vector<std::string_view> Mixes() { return {"mixed", "balance", "activity", "pay"}; }
+
+enum class Kind { kBalance, kActivity, kPay, kOwnTransfer };
+
+class BankWorkload final : public Workload {
+ public:
+  BankWorkload(std::vector<apps::LoadUser> users, std::string mix, uint64_t seed, ItemChoice choice)
+      : users_(std::move(users)), mix_(std::move(mix)), seed_(seed), choice_(std::move(choice)) {}
+
+  std::string_view method() const override { return Path(mix_ == "mixed" ? Kind::kBalance : Only()); }
+  std::string_view MethodOf(uint64_t index) const override {
+    Rng rng = RngOf(index);
+    return Path(KindOf(rng));
+  }
+
+  std::string Request(uint64_t index) const override {
+    Rng rng = RngOf(index);
+    const apps::LoadUser& caller = users_[choice_.Index(index)];
+    const Kind kind = KindOf(rng);
+    const size_t number = rng.Below(caller.more.size() / 2);
+    const uint64_t account = std::stoull(caller.more[2 * number]);
+    if (kind == Kind::kBalance) {
+      BalanceRequest request;
+      request.set_token(caller.token);
+      request.set_account(account);
+      return request.SerializeAsString();
+    }
+    if (kind == Kind::kActivity) {
+      ActivityRequest request;
+      request.set_token(caller.token);
+      request.set_account(account);
+      request.set_limit(kPageLength);
+      return request.SerializeAsString();
+    }
+    PayRequest request;
+    request.set_token(caller.token);
+    request.set_from(account);
+    request.set_iban(PayeeOf(rng, caller, number, kind));
+    request.set_cents(static_cast<int64_t>(1 + rng.Below(kMostPaid)));
+    request.set_text("load");
+    return request.SerializeAsString();
+  }
+
+  // A page is right if its balances follow from its movements; a payment, if it has left the payer's account.
+  double Score(uint64_t index, std::string_view reply) const override {
+    Rng rng = RngOf(index);
+    const auto parsed = [&](auto& message) {
+      return message.ParseFromArray(reply.data(), static_cast<int>(reply.size()));
+    };
+    const Kind kind = KindOf(rng);
+    if (kind == Kind::kBalance) {
+      Balance balance;
+      return parsed(balance) && balance.cents() >= 0 ? 1 : 0;
+    }
+    if (kind == Kind::kActivity) {
+      Movements page;
+      return parsed(page) && IsWhole(page) ? 1 : 0;
+    }
+    Payment payment;
+    return parsed(payment) && (payment.state() == Payment::BOOKED || payment.state() == Payment::ARRIVED) &&
+                   payment.version() > 0
+               ? 1
+               : 0;
+  }
+  std::string_view score_name() const override { return "right"; }
+
+ private:
+  static std::string_view Path(Kind kind) {
+    if (kind == Kind::kBalance) return Bank::kGetBalance.path;
+    return kind == Kind::kActivity ? Bank::kListActivity.path : Bank::kPay.path;
+  }
+  static bool IsWhole(const Movements& page) {
+    for (int i = 1; i < page.movements_size(); ++i) {
+      const Movement &later = page.movements(i - 1), &before = page.movements(i);
+      if (later.version() != before.version() + 1 ||
+          later.balance_cents() != before.balance_cents() + later.cents())
+        return false;
+    }
+    return true;
+  }
+
+  // Another account: of the caller, or of anyone.
+  const std::string& PayeeOf(Rng& rng, const apps::LoadUser& caller, size_t number, Kind kind) const {
+    const apps::LoadUser& payee = kind == Kind::kPay ? users_[rng.Below(users_.size())] : caller;
+    const size_t accounts = payee.more.size() / 2;
+    size_t other = rng.Below(accounts);
+    if (&payee == &caller && other == number) other = (other + 1) % accounts;
+    return payee.more[2 * other + 1];
+  }
+
+  Kind Only() const {
+    if (mix_ == "balance") return Kind::kBalance;
+    return mix_ == "activity" ? Kind::kActivity : Kind::kPay;
+  }
+  // The first choice that a request makes.
+  Kind KindOf(Rng& rng) const {
+    const double share = rng.Uniform01();
+    if (mix_ != "mixed") return Only();
+    if (share < 0.44) return Kind::kBalance;
+    if (share < 0.72) return Kind::kActivity;
+    return share < 0.91 ? Kind::kPay : Kind::kOwnTransfer;
+  }
+  Rng RngOf(uint64_t index) const { return Rng(seed_ * 0x9E3779B97F4A7C15u + index); }
+
+  // Immutable after construction.
+  const std::vector<apps::LoadUser> users_;
+  const std::string mix_;
+  const uint64_t seed_;
+  const ItemChoice choice_;
+};
+
+// `users` are those that Fill() leaves. Errors: INVALID_ARGUMENT, for the options or for users without two accounts.
+absl::StatusOr<std::unique_ptr<Workload>> MakeBankWorkload(std::vector<apps::LoadUser> users,
+                                                           const apps::UserWorkloadOptions& options) {
+  if (std::ranges::any_of(users, [](const apps::LoadUser& user) { return user.more.size() < 4; }))
+    return absl::InvalidArgumentError(
+        "a customer has fewer than two accounts: run bank fill --accounts 2 or more");
+  absl::StatusOr<ItemChoice> choice = apps::SendersOf(options, Mixes(), users.size());
+  if (!choice.ok()) return choice.status();
+  return std::make_unique<BankWorkload>(std::move(users), options.mix, options.seed, *std::move(choice));
+}
+
+}  // namespace
+
+apps::AppRequests Requests() {
+  return apps::UserRequests("curtail.bank.Bank", kApplication, Mixes(), MakeBankWorkload);
+}
+
+}  // namespace curtail::bank
