@@ -37,7 +37,7 @@ import sys
 
 import session
 
-APPLICATIONS = ("social", "hdsearch")
+APPLICATIONS = ("social", "hdsearch", "bank")
 CURTAIL = pathlib.Path(__file__).resolve().parents[2] / "build/bench/tools/curtail/curtail"
 
 

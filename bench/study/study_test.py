@@ -6,6 +6,7 @@ parts: numbers and pictures, without the services. quick: one study of the socia
 of another application. stacks: the one that has other programs, too. interrupted: Ctrl-C leaves nothing.
 """
 
+import importlib
 import json
 import os
 import pathlib
@@ -21,7 +22,6 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import session  # noqa: E402  (it knows where measure and picture are)
 import breakdown  # noqa: E402
 import fences  # noqa: E402
-import hdsearch  # noqa: E402
 import measure  # noqa: E402
 import models  # noqa: E402
 import monolith  # noqa: E402
@@ -32,6 +32,7 @@ import slow  # noqa: E402
 import social  # noqa: E402
 import social_queries as queries  # noqa: E402
 import social_stacks as stacks  # noqa: E402
+import study  # noqa: E402
 import tracing  # noqa: E402
 
 MAX_WAIT_S = 160
@@ -140,6 +141,20 @@ class Parts(unittest.TestCase):
                 os.waitid(os.P_PID, process.pid, os.WCONTINUED)
             finally:
                 process.kill()
+
+
+class Applications(unittest.TestCase):
+    def test_each_has_its_facts(self):
+        for app in study.APPLICATIONS:
+            facts = importlib.import_module(app).FACTS
+            self.assertEqual(facts.app, app)
+            topology = (STUDY.parents[2] / "apps" / app / "topology.yaml").read_text()
+            self.assertIn(f"\n  {facts.front}:\n", topology)
+            protos = "".join(path.read_text() for path in (STUDY.parents[2] / "apps" / app).glob("*.proto"))
+            for method in facts.kinds:
+                self.assertIn(f"  rpc {method}(", protos)
+            for module in facts.studies.values():
+                self.assertTrue(callable(importlib.import_module(module).run), module)
 
 
 class Pictures(unittest.TestCase):
