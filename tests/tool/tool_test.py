@@ -245,7 +245,7 @@ def test_help(tools):
                  ("up", "hdserch")):
         code, out, err = tools.run(*args)
         assert code == 104 and out == "", (code, out)
-        assert "no application \"hdserch\"; there are fanout, " in err and "did you mean \"hdsearch\"?" in err, err
+        assert "no application \"hdserch\"; there are bank, fanout, " in err and "did you mean \"hdsearch\"?" in err, err
 
 
 def shown(tools, columns, *command, stream="stdout"):
