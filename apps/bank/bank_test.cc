@@ -94,7 +94,7 @@ class BankTest : public testing::Test {
           (other.token == own.token) == same_customer)
         return other;
     }
-    ADD_FAILURE() << "12 accounts are all in one shard";
+    ADD_FAILURE() << "no such account among 12";
     return all_.back();
   }
 

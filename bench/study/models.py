@@ -28,7 +28,7 @@ MEASURES = {
 def mid_tiers(up):
     """The services that call others, of the topology, without programs of another kind."""
     services = up.file.read_text().split("\nservices:\n")[1]
-    blocks = dict(re.findall(r"(?ms)^  ([a-z-]+):(.*?)(?=^ {0,2}[a-z])", services))
+    blocks = dict(re.findall(r"(?ms)^  ([a-z-]+):(.*?)(?=^ {0,2}[a-z]|\Z)", services))
     return [name for name, block in blocks.items() if "\n    calls: [" in block and "protocol:" not in block]
 
 

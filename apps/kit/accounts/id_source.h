@@ -23,8 +23,13 @@ inline constexpr int kMachineBits = 10, kCounterBits = 12;
 inline uint64_t IdBefore(uint64_t id, std::chrono::milliseconds age) {
   return id - std::min(id, static_cast<uint64_t>(age.count()) << (kMachineBits + kCounterBits));
 }
-// Which of `parts` parts has the thing of this id: Fibonacci hashing, as the low bits of ids are mostly zero.
-inline size_t PartOf(uint64_t id, size_t parts) { return (id * 0x9E3779B97F4A7C15u >> 32) % parts; }
+// Returns which of `parts` parts has the thing of this id. Mixes it first (splitmix64): a product alone would put ids that are
+// given at regular times into one part.
+inline size_t PartOf(uint64_t id, size_t parts) {
+  id = (id ^ (id >> 30)) * 0xBF58476D1CE4E5B9u;
+  id = (id ^ (id >> 27)) * 0x94D049BB133111EBu;
+  return (id ^ (id >> 31)) % parts;
+}
 
 // An IdSource gives such ids, in ascending order. No other source on the same database, and no source with
 // another machine number, gives the same ids. Thread-safe.

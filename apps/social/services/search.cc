@@ -6,7 +6,6 @@
 // overtake each other, so the index may know a deleted post; then it is removed again when a search finds it.
 #include <algorithm>
 
-#include "apps/kit/accounts/id_source.h"
 #include "apps/kit/jobs/job_queue.h"
 #include "apps/social/data.h"
 #include "apps/social/page.h"
@@ -73,6 +72,9 @@ struct SearchService final : Search::CoroutineService {
     co_return absl::OkStatus();
   }
 
+  // A post's part follows from its id, as indexes that are there have it: Fibonacci hashing.
+  size_t PartOf(uint64_t post) const { return (post * 0x9E3779B97F4A7C15u >> 32) % parts.size(); }
+
   // Each part gets its jobs at once, and commits once.
   void Deliver(std::span<apps::Job> jobs) {
     std::vector<IndexJobs> requests(parts.size());
@@ -80,7 +82,7 @@ struct SearchService final : Search::CoroutineService {
     for (const apps::Job& job : jobs) {
       IndexJob what;
       what.ParseFromString(job.bytes);
-      part_of.push_back(apps::PartOf(what.post(), parts.size()));
+      part_of.push_back(PartOf(what.post()));
       *requests[part_of.back()].add_jobs() = std::move(what);
     }
     std::vector<Channel*> channels;
