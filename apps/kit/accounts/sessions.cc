@@ -110,7 +110,8 @@ Co<absl::StatusOr<uint64_t>> Sessions::Named(Context& ctx, const std::string& na
   co_return found->people(0).id();
 }
 
-Co<absl::StatusOr<CallerAndNamed>> Sessions::Both(Context& ctx, Co<absl::StatusOr<uint64_t>> by, const std::string& name) const {
+Co<absl::StatusOr<CallerAndNamed>> Sessions::Both(Context& ctx, Co<absl::StatusOr<uint64_t>> by,
+                                                  const std::string& name) const {
   const absl::StatusOr<uint64_t> caller = co_await std::move(by);
   if (!caller.ok()) co_return caller.status();
   const absl::StatusOr<uint64_t> named = co_await Named(ctx, name);

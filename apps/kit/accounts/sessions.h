@@ -79,7 +79,8 @@ class Sessions {
   // The user of that name. Errors: NOT_FOUND; those of `user`.
   Co<absl::StatusOr<uint64_t>> Named(Context& ctx, const std::string& name) const;
   // The first error of the two.
-  Co<absl::StatusOr<CallerAndNamed>> Both(Context& ctx, Co<absl::StatusOr<uint64_t>> by, const std::string& name) const;
+  Co<absl::StatusOr<CallerAndNamed>> Both(Context& ctx, Co<absl::StatusOr<uint64_t>> by,
+                                          const std::string& name) const;
 
  private:
   Sessions(std::unique_ptr<JwtVerifier> verifier, User::Stub user)

@@ -46,8 +46,7 @@ HostedService HostedUniqueId(const std::string& application) {
               },
           .make = [options](Env& env) -> MadeService {
             const uint64_t number = options->machine + env.shard().index;
-            if (number >= 1u << kMachineBits)
-              return absl::InvalidArgumentError("--machine: beyond 1023");
+            if (number >= 1u << kMachineBits) return absl::InvalidArgumentError("--machine: beyond 1023");
             auto db = OpenData(env, options->data, "unique-id", {kIdSchema});
             if (!db.ok()) return db.status();
             return std::make_unique<UniqueIdService>(*db, number);

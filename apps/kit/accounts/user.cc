@@ -207,11 +207,9 @@ struct UserService final : User::CoroutineService {
   }
 
   Coroutine ById(Context& ctx, const Ids& request, People* reply) override {
-    if (absl::Status status = CheckCount(request.ids_size(), kMostIds, "ids"); !status.ok())
-      co_return status;
+    if (absl::Status status = CheckCount(request.ids_size(), kMostIds, "ids"); !status.ok()) co_return status;
     co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
-      return s.QueryEach("SELECT id, name FROM users WHERE id = ?1 AND closed = 0", 1,
-                         Each(request.ids()),
+      return s.QueryEach("SELECT id, name FROM users WHERE id = ?1 AND closed = 0", 1, Each(request.ids()),
                          [&](size_t, const SqlRow& row) { Put(row, reply->add_people()); });
     });
   }
@@ -279,8 +277,8 @@ struct UserService final : User::CoroutineService {
     session->set_user(id.user());
     session->set_name(name);
     session->set_expires_s(expires_s);
-    session->set_token(SignToken(secret, IssuerOf(options.data), id.user(), Join(id.epoch(), ".", id.number()),
-                                       expires_s - SessionS(), expires_s));
+    session->set_token(SignToken(secret, IssuerOf(options.data), id.user(),
+                                 Join(id.epoch(), ".", id.number()), expires_s - SessionS(), expires_s));
   }
   absl::Status OpenNew(const Account& of, const std::string& name, Session* session) const {
     const absl::StatusOr<std::string> drawn = RandomBytes(sizeof(uint64_t));
@@ -309,27 +307,27 @@ struct UserService final : User::CoroutineService {
 HostedService HostedUser(const std::string& application) {
   auto options = std::make_shared<UserOptions>();
   options->data.application = application;
-  return {.name = "user",
-          .flags =
-              [options](Flags& flags) {
-                AddDataFlags(flags, &options->data);
-                flags.Add("--session", &options->session_h, "user: hours that a token is valid",
-                          {1e-3, 8760});
-                flags.Add("--hashes", &options->hashes,
-                          "user: passwords that are hashed at once; 256 more wait", {1, 64});
-              },
-          .make = [options](Env& env) -> MadeService {
-            auto db = OpenData(
-                env, options->data, "user",
-                {"CREATE TABLE users(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
-                 " hash BLOB NOT NULL) STRICT",
-                 "ALTER TABLE users ADD COLUMN closed INTEGER NOT NULL DEFAULT 0",
-                 "CREATE INDEX closed_users ON users(id) WHERE closed = 1", kOnceSchema, kEndedSchema});
-            if (!db.ok()) return db.status();
-            auto secret = TokenSecret(options->data);
-            if (!secret.ok()) return secret.status();
-            return std::make_unique<UserService>(*options, *std::move(secret), **db, env);
-          }};
+  return {
+      .name = "user",
+      .flags =
+          [options](Flags& flags) {
+            AddDataFlags(flags, &options->data);
+            flags.Add("--session", &options->session_h, "user: hours that a token is valid", {1e-3, 8760});
+            flags.Add("--hashes", &options->hashes, "user: passwords that are hashed at once; 256 more wait",
+                      {1, 64});
+          },
+      .make = [options](Env& env) -> MadeService {
+        auto db =
+            OpenData(env, options->data, "user",
+                     {"CREATE TABLE users(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
+                      " hash BLOB NOT NULL) STRICT",
+                      "ALTER TABLE users ADD COLUMN closed INTEGER NOT NULL DEFAULT 0",
+                      "CREATE INDEX closed_users ON users(id) WHERE closed = 1", kOnceSchema, kEndedSchema});
+        if (!db.ok()) return db.status();
+        auto secret = TokenSecret(options->data);
+        if (!secret.ok()) return secret.status();
+        return std::make_unique<UserService>(*options, *std::move(secret), **db, env);
+      }};
 }
 
 }  // namespace curtail::apps
