@@ -253,7 +253,7 @@ TEST_F(BankTest, WhatIsWrongMovesNothing) {
   EXPECT_EQ(CentsOf(to), kDeposit);
 }
 
-// The words of an error about `number`, which differs between those that are compared.
+// Returns the text of an error without `number`, so that the errors of two numbers can be compared.
 std::string WordsOf(const absl::Status& status, uint64_t number) {
   std::string words = status.ToString();
   if (const size_t at = words.find(std::to_string(number)); at != std::string::npos)

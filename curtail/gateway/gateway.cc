@@ -39,7 +39,6 @@
 #include "curtail/rpc/client/lane.h"
 #include "curtail/rpc/retries.h"
 #include "curtail/rpc/transport/socket.h"
-#include "curtail/wire/metadata.h"
 
 namespace curtail::gateway {
 namespace {
@@ -141,8 +140,6 @@ class Gateway::Impl final : private HttpConnection::Owner, private TargetCalls::
   void OnRefused() override { OnRefused(1); }
 
   absl::Status Serve(Incoming& in);
-  // 429: a call may begin after `wait`.
-  void AnswerTooMany(const Incoming& in, Nanos wait);
   void Fail(const Incoming& in, const absl::Status& status);
 
   // Immutable after construction.
@@ -418,33 +415,19 @@ absl::Status Gateway::Impl::Serve(Incoming& in) {
   absl::StatusOr<Metadata> metadata = internal::MetadataOf(in.request, options_.forward_headers);
   if (!metadata.ok()) return metadata.status();
   if (options_.max_rate > 0) {
-    const Nanos wait = bucket_.Take(Now());
-    if (wait > Nanos::zero()) {
-      AnswerTooMany(in, wait);
+    if (const Nanos wait = bucket_.Take(Now()); wait > Nanos::zero()) {
+      refused_.fetch_add(1, std::memory_order_relaxed);
+      Answer(in.asker, in.asker.form.TooMany(wait));
       return absl::OkStatus();
     }
   }
   return calls_.Begin(in, *std::move(match), query, *std::move(metadata));
 }
 
-void Gateway::Impl::AnswerTooMany(const Incoming& in, Nanos wait) {
-  refused_.fetch_add(1, std::memory_order_relaxed);
-  HttpReply reply = in.asker.form.Whole(
-      absl::ResourceExhaustedError("more calls a second than this gateway hands on; try again later"), {},
-      {});
-  const auto whole = std::chrono::ceil<std::chrono::seconds>(wait);
-  reply.headers.emplace_back("retry-after", Join(whole.count()));
-  Answer(in.asker, std::move(reply));
-}
-
 void Gateway::Impl::Fail(const Incoming& in, const absl::Status& status) {
   const bool wrong_verb = status.code() == absl::StatusCode::kUnimplemented && !in.asker.form.route();
   if (in.asker.form.web() || !wrong_verb) return Answer(in.asker, in.asker.form.Whole(status, {}, {}));
-  HttpReply reply =
-      in.asker.form.Whole(absl::UnimplementedError(Join("this path is for ", Message(status))), {}, {});
-  reply.status = 405;
-  reply.headers.emplace_back("allow", std::string(Message(status)));
-  Answer(in.asker, std::move(reply));
+  Answer(in.asker, in.asker.form.WrongVerb(Message(status)));
 }
 
 void Gateway::Impl::OnStreamEnd(const absl::Status& status) {
@@ -482,13 +465,7 @@ size_t UsualHeldBytes(const std::string& root) {
 }
 
 absl::StatusOr<std::unique_ptr<Gateway>> Gateway::Start(GatewayOptions options, Catalog catalog) {
-  for (std::string& header : options.forward_headers) {
-    std::transform(header.begin(), header.end(), header.begin(),
-                   [](unsigned char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-    if (!wire::IsCustomKey(header)) {
-      return absl::InvalidArgumentError(Join("header \"", header, "\" cannot be forwarded as metadata"));
-    }
-  }
+  if (absl::Status keys = internal::MakeKeys(&options.forward_headers); !keys.ok()) return keys;
   options.channel.stream_window_bytes = std::min(options.channel.stream_window_bytes, kTargetWindow);
   if (const std::vector<std::string> methods = catalog.IdempotentMethods();
       !methods.empty() && options.channel.service_config.empty()) {

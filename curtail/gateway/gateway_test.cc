@@ -298,21 +298,6 @@ TEST_F(GatewayTest, LimitsOnConnectionsAndRequests) {
   EXPECT_EQ(gateway().stats().refused, 2u);
 }
 
-TEST_F(GatewayTest, CallsBeyondTheRateGet429) {
-  options_.max_rate = 1e-3;
-  options_.max_burst = 2;
-  Peer peer = Connect();
-  const auto ask = [&](const char* path) {
-    peer.Write(Join("GET ", path, " HTTP/1.1\r\nhost: x\r\n\r\n"));
-    return peer.Read();
-  };
-  for (int i = 0; i < 2; ++i) EXPECT_THAT(ask("/v1/shelves/1/books/2"), StartsWith("HTTP/1.1 200")) << i;
-  EXPECT_THAT(ask("/v1/shelves/1/books/2"),
-              AllOf(StartsWith("HTTP/1.1 429"), HasSubstr("retry-after: 1000\r\n"), HasSubstr("\"code\":8")));
-  EXPECT_THAT(ask("/nowhere"), StartsWith("HTTP/1.1 404")) << "no call";
-  EXPECT_EQ(gateway().stats().refused, 1u);
-}
-
 // Property: crowds that say nothing, or half of a request, keep out neither newcomers nor clients that ask now and then.
 TEST_F(GatewayTest, SilentConnectionsMakeRoom) {
   options_.max_connections = 8;

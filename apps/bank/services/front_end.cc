@@ -17,11 +17,7 @@ struct FrontEndService final : Bank::CoroutineService {
   FrontEndService(apps::Sessions s, Env& e) : env(e), sessions(std::move(s)) {}
 
   Coroutine Register(Context& ctx, const apps::Credentials& request, apps::Session* reply) override {
-    apps::Credentials content = request;
-    content.clear_password();  // a digest of it would be quicker to try than its hash
-    absl::Status named = apps::NameRequest(ctx, User::kRegister.path, content);
-    if (!named.ok()) co_return named;
-    co_return co_await apps::Forward(ctx, user, User::kRegister, request, reply);
+    return sessions.Register(ctx, request, reply);
   }
   Coroutine Login(Context& ctx, const apps::Credentials& request, apps::Session* reply) override {
     return apps::Forward(ctx, user, User::kLogin, request, reply);

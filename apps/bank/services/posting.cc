@@ -135,7 +135,7 @@ struct PostingService final : Posting::CoroutineService {
   // To the shard that all of them name.
   absl::Status Send(const std::vector<apps::Transfer>& sent, std::vector<bool>* arrived) const {
     const uint32_t to = sent[0].to.shard;
-    if (to >= shards.size()) return absl::InternalError(Join("there is no shard ", to));
+    if (to >= shards.size()) return absl::InternalError(Join("shard ", to, " does not exist"));
     Transfers request;
     request.set_from_shard(shard);
     for (const apps::Transfer& transfer : sent) {

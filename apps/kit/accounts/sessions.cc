@@ -7,6 +7,7 @@
 #include "apps/kit/accounts/secrets.h"
 #include "apps/kit/digits.h"
 #include "apps/kit/forward.h"
+#include "apps/kit/once.h"
 #include "curtail/rpc/when_all.h"
 
 namespace curtail::apps {
@@ -85,6 +86,14 @@ Co<absl::StatusOr<uint64_t>> Sessions::CallerOf(Context& ctx, std::string_view g
 Co<absl::StatusOr<uint64_t>> Sessions::ViewerOf(Context& ctx, std::string_view given) const {
   if (TokenOf(ctx, given).empty()) co_return uint64_t{0};
   co_return co_await CallerOf(ctx, given);
+}
+
+Coroutine Sessions::Register(Context& ctx, const Credentials& request, Session* reply) const {
+  Credentials content = request;
+  content.clear_password();  // a digest of it would be quicker to try than its hash
+  absl::Status named = NameRequest(ctx, User::kRegister.path, content);
+  if (!named.ok()) co_return named;
+  co_return co_await Forward(ctx, user_, User::kRegister, request, reply);
 }
 
 Coroutine Sessions::End(Context& ctx, std::string_view given, Changed* reply) const {

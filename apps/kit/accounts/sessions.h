@@ -71,6 +71,8 @@ class Sessions {
   Co<absl::StatusOr<uint64_t>> CallerOf(Context& ctx, std::string_view given) const;
   // The same, but 0 without a token.
   Co<absl::StatusOr<uint64_t>> ViewerOf(Context& ctx, std::string_view given) const;
+  // As User::Register(), once for each name that its client gives the request.
+  Coroutine Register(Context& ctx, const Credentials& request, Session* reply) const;
   // Ends the session of the token. Errors: UNAUTHENTICATED without a valid token; those of `user`.
   Coroutine End(Context& ctx, std::string_view given, Changed* reply) const;
   // As User::ChangePassword().

@@ -15,7 +15,6 @@
 #include "curtail/base/temp_dir_testing.h"
 #include "curtail/base/testing.h"
 #include "curtail/store/sql/sql.h"
-#include "curtail/store/store_testing.h"
 
 namespace curtail::apps {
 
@@ -25,23 +24,7 @@ inline constexpr uint64_t kBank = 10, kAnn = 11, kBob = 12;
 enum class LedgerIn { kFile, kPostgresql };
 
 // Opens the shard `name` of a test: a file of `dir`, or a schema of the one server that all tests of the program share.
-inline std::unique_ptr<SqlDatabase> OpenLedger(const TempDir& dir, LedgerIn in, const std::string& name) {
-  struct Server {
-    TempDir dir;
-    PostgresqlProcess process{dir.File("s"), {POSTGRESQL_SERVER, dir.File("data"), dir.File("s")}};
-  };
-  SqlOptions options;
-  options.path = in == LedgerIn::kFile ? dir.File(name) : name;
-  options.migrations = {kLedgerSchema};
-  options.sync = false;
-  if (in == LedgerIn::kPostgresql) {
-    static Server server;
-    options.postgresql = server.process.address();
-  }
-  auto db = SqlDatabase::Open(std::move(options));
-  EXPECT_TRUE(db.ok()) << db.status();
-  return db.ok() ? *std::move(db) : nullptr;
-}
+std::unique_ptr<SqlDatabase> OpenLedger(const TempDir& dir, LedgerIn in, const std::string& name);
 
 // A shard and its database.
 class Shard {

@@ -44,11 +44,7 @@ struct FrontEndService final : Social::CoroutineService {
   FrontEndService(apps::Sessions s, Env& e) : env(e), sessions(std::move(s)), accounts(e), views(e) {}
 
   Coroutine Register(Context& ctx, const Credentials& request, Session* reply) override {
-    Credentials content = request;
-    content.clear_password();  // a digest of it would be quicker to try than its hash
-    absl::Status named = apps::NameRequest(ctx, User::kRegister.path, content);
-    if (!named.ok()) co_return named;
-    co_return co_await apps::Forward(ctx, user, User::kRegister, request, reply);
+    return sessions.Register(ctx, request, reply);
   }
   Coroutine Login(Context& ctx, const Credentials& request, Session* reply) override {
     return apps::Forward(ctx, user, User::kLogin, request, reply);

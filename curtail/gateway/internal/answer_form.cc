@@ -46,6 +46,21 @@ HttpReply AnswerForm::Whole(const absl::Status& status, std::string_view message
   return reply;
 }
 
+HttpReply AnswerForm::WrongVerb(std::string_view verbs) const {
+  HttpReply reply = Whole(absl::UnimplementedError(Join("this path is for ", verbs)), {}, {});
+  reply.status = 405;
+  reply.headers.emplace_back("allow", std::string(verbs));
+  return reply;
+}
+
+HttpReply AnswerForm::TooMany(Nanos wait) const {
+  HttpReply reply =
+      Whole(absl::ResourceExhaustedError("more calls a second than this gateway hands on; try again later"),
+            {}, {});
+  reply.headers.emplace_back("retry-after", Join(std::chrono::ceil<std::chrono::seconds>(wait).count()));
+  return reply;
+}
+
 HttpReply AnswerForm::Head(const Metadata& initial, std::string_view type) const {
   HttpReply reply;
   if (web_) {

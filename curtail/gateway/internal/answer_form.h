@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "curtail/base/clock.h"
 #include "curtail/gateway/grpc_web.h"
 #include "curtail/gateway/http_codec.h"
 #include "curtail/gateway/transcoder.h"
@@ -34,6 +35,11 @@ class AnswerForm {
   // A whole answer. `message` is ignored unless `status` is OK. With a content-range in the metadata the
   // status of raw bytes is 206, and 416 for OUT_OF_RANGE.
   HttpReply Whole(const absl::Status& status, std::string_view message, const ReplyMetadata& metadata) const;
+
+  // 405: the path is for these verbs only.
+  HttpReply WrongVerb(std::string_view verbs) const;
+  // 429: a call may begin after `wait`.
+  HttpReply TooMany(Nanos wait) const;
 
   // The parts of a stream: its head, each message, and the end. The first part says which type the
   // whole has: kJsonLines, or that of raw bytes.

@@ -66,6 +66,17 @@ HttpReply PreflightReply(const std::vector<std::string>& headers) {
   return reply;
 }
 
+absl::Status MakeKeys(std::vector<std::string>* headers) {
+  for (std::string& header : *headers) {
+    std::transform(header.begin(), header.end(), header.begin(),
+                   [](unsigned char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+    if (!wire::IsCustomKey(header)) {
+      return absl::InvalidArgumentError(Join("header \"", header, "\" cannot be forwarded as metadata"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Metadata> MetadataOf(const HttpRequest& request, const std::vector<std::string>& keys) {
   Metadata metadata;
   for (const std::string& key : keys) {

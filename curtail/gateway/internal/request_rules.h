@@ -38,6 +38,8 @@ bool IsPreflight(const HttpRequest& request);
 // The answer to it. `headers`: those that calls carry as metadata.
 HttpReply PreflightReply(const std::vector<std::string>& headers);
 
+// Turns names of headers into keys of metadata. Errors: INVALID_ARGUMENT: metadata cannot have one of them.
+absl::Status MakeKeys(std::vector<std::string>* headers);
 // The headers of these names as metadata. Errors: INVALID_ARGUMENT, which names the header.
 absl::StatusOr<Metadata> MetadataOf(const HttpRequest& request, const std::vector<std::string>& keys);
 
