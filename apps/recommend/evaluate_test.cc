@@ -4,6 +4,7 @@
 
 #include "apps/recommend/offline.h"
 #include "curtail/base/strings.h"
+#include "curtail/base/temp_dir_testing.h"
 #include "curtail/base/testing.h"
 
 namespace curtail::recommend {
@@ -45,8 +46,9 @@ TEST(Evaluate, SaysWhatCannotBeEvaluated) {
 }
 
 TEST(Train, NamesWhatIsWrong) {
+  TempDir dir;
   TrainFileOptions options;
-  options.out = "/nowhere/model.bin";
+  options.out = dir.File("no/such/folder");
   options.data = "synthetic:users=20,items=20,ratings=100";
   EXPECT_EQ(TrainToFile(options).code(), absl::StatusCode::kNotFound);
   options.shard = "4/4";

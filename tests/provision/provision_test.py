@@ -114,8 +114,8 @@ def test_refuses(tools):
                         (["--levers", "memory"], "cpu, threads or cpu,threads"),
                         (["--config", "SDB1"], "config"),
                         (["--time", "long"], "--time"),
-                        (["--out", "/nowhere/x.yaml"], "/nowhere"),
-                        (["--overlay", "/nowhere/y.yaml"], "/nowhere/y.yaml")):
+                        (["--out", tools.path("none/x.yaml")], "none"),
+                        (["--overlay", tools.path("none/y.yaml")], "none/y.yaml")):
         code, _, err = tools.run("provision", DESK, *REQUESTS, *args)
         assert code == 104 and words in err, (args, code, err)
     with open(tools.path("bad.yaml"), "w", encoding="utf-8") as file:
