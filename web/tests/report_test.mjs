@@ -78,6 +78,7 @@ async function expectRun(page) {
   const rows = await texts(page, "tbody tr");
   assert.ok(rows.some((row) => /^run 2( \(void\))?\d+/.test(row)) && rows.some((row) => row.startsWith("target127.0.0.1:")), rows.join("\n"));
   const charts = page.locator('svg[role="img"]:visible');
+  await charts.nth(3).waitFor();
   assert.equal(await charts.count(), 4);
   for (const label of await charts.evaluateAll((all) => all.map((chart) => chart.getAttribute("aria-label")))) assert.ok(label.length > 5, label);
   const latency = page.locator("figure", { hasText: "Latency of calls that ended" }).first();
@@ -100,12 +101,13 @@ async function expectComparison(page) {
   assert.equal(await page.title(), "Comparison of policies: hdsearch");
   const headings = await texts(page, "h2");
   for (const heading of ["Verdict", "Over time: flash-crowd", "How to read this", "What was measured"]) assert.ok(headings.includes(heading), headings.join("\n"));
-  assert.ok((await page.locator("svg.plot").count()) >= 3, "the load and two policies");
+  await page.locator("svg.plot").nth(2).waitFor(); // the load and two policies
   assert.ok((await texts(page, "tbody tr")).some((row) => row.startsWith("FIB1")));
 }
 
 async function expectProvisioning(page) {
   assert.deepEqual(await texts(page, "h2"), ["Outcome", "Rounds", "Shares", "What was measured"]);
+  await page.locator("svg.plot .name").nth(1).waitFor();
   assert.equal(await page.locator("svg.plot .name").count(), 2);
 }
 
