@@ -1,5 +1,5 @@
 # curtail_app(NAME PROTOS a.proto ... SERVICES a.cc ... | SERVICE_FOLDER folder
-#             [CORE a.cc ...] [WORKLOAD a.cc ...] [COMMANDS a.cc ...] [KIT part ...] [LIBS lib ...] [HTTP])
+#             [CORE a.cc ...] [WORKLOAD a.cc ...] [COMMANDS a.cc ...] [KIT part ...] [LIBS lib ...] [HTTP] [PAGE])
 #
 # An application: the program NAME, which serves any of its services, from main.cc. With a SERVICE_FOLDER that file may be
 # missing: every source there, compose-post.cc, defines curtail::HostedService curtail::NAME::HostedComposePost(), and the
@@ -12,10 +12,11 @@
 #   KIT       folders of apps/kit that have libraries of their own; the protos may import those of the parts
 #   LIBS      what the core links privately
 #   HTTP      the protos import google/api/annotations.proto
+#   PAGE      the program has the files of web/dist/NAME: curtail::NAME::PageFiles() of page_files.h, which CMake writes
 # Applications with a WORKLOAD and a topology.yaml that are declared before tools/curtail are part of the command, and of an
 # installation.
 function(curtail_app name)
-  cmake_parse_arguments(ARG "HTTP" "SERVICE_FOLDER" "CORE;PROTOS;SERVICES;WORKLOAD;COMMANDS;KIT;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "HTTP;PAGE" "SERVICE_FOLDER" "CORE;PROTOS;SERVICES;WORKLOAD;COMMANDS;KIT;LIBS" ${ARGN})
   set(main main.cc)
   if(ARG_SERVICE_FOLDER)
     file(GLOB found CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_SERVICE_FOLDER}/*.cc)
@@ -64,6 +65,9 @@ function(curtail_app name)
   target_include_directories(${name}_services PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
   target_link_libraries(${name}_services PUBLIC apps_kit ${below} ${ARG_KIT} PRIVATE absl::strings ${ARG_LIBS} curtail_options)
   curtail_unoptimised(${name}_services)
+  if(ARG_PAGE)
+    curtail_page_files(${name})
+  endif()
   curtail_executable(${name} SOURCES ${main} ${ARG_COMMANDS} LIBS ${name}_services)
   target_link_libraries(${name} PRIVATE absl::strings)
   if(ARG_WORKLOAD)
@@ -76,6 +80,30 @@ function(curtail_app name)
     install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/curtail)
     install(FILES topology.yaml DESTINATION ${CMAKE_INSTALL_DATADIR}/curtail/${name})
   endif()
+endfunction()
+
+# curtail_page_files(NAME): the page of an application for browsers, as web/NAME was built; Node is not needed for that.
+function(curtail_page_files name)
+  set(page ${PROJECT_SOURCE_DIR}/web/dist/${name})
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/page_files.cc)
+  curtail_embed(${source} curtail::${name}::PageFiles ${page}/index.html ${page}/app.js ${page}/app.css)
+  file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/page_files.h @ONLY CONTENT [[
+// Made by CMake.
+#pragma once
+
+#include <span>
+
+#include "curtail/base/embedded_file.h"
+
+namespace curtail::@name@ {
+
+std::span<const EmbeddedFile> PageFiles();
+
+}  // namespace curtail::@name@
+]])
+  target_sources(${name}_services PRIVATE ${source})
+  target_include_directories(${name}_services PRIVATE ${CMAKE_CURRENT_BINARY_DIR})
+  target_link_libraries(${name}_services PRIVATE curtail_page)
 endfunction()
 
 # curtail_kit(PART): the library apps_PART of apps/kit/PART, which needs packages that not every application has.

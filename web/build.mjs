@@ -2,7 +2,7 @@
 // Builds the pages into a folder: node build.mjs [FOLDER], dist by default; with --tests what `node --test` runs; with --plot what draws files.
 import { build } from "esbuild";
 import { createHash } from "node:crypto";
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 
 const common = { bundle: true, target: "es2022", logLevel: "warning", legalComments: "inline" };
 const node = { ...common, outdir: "build", platform: "node", format: "esm", outExtension: { ".js": ".mjs" }, loader: { ".css": "text" } };
@@ -17,18 +17,21 @@ async function report(folder) {
   writeFileSync(`${folder}/report.html`, page);
 }
 
+const folders = readdirSync(".", { withFileTypes: true }).filter((one) => one.isDirectory()).map((one) => one.name).filter((name) => !["build", "dist", "node_modules"].includes(name));
+const applications = folders.filter((name) => existsSync(`${name}/app.css`)); // each has a page in the shell
+
 const option = process.argv[2] ?? "dist";
 if (option === "--tests") {
   rmSync("build/tests", { recursive: true, force: true }); // those of before
-  const tests = ["common", "dashboard", "report", "social"].flatMap((folder) => readdirSync(folder).map((name) => `${folder}/${name}`)).filter((name) => name.endsWith("_test.ts"));
+  const tests = folders.flatMap((folder) => readdirSync(folder).map((name) => `${folder}/${name}`)).filter((name) => name.endsWith("_test.ts"));
   await build({ ...node, entryPoints: tests, outdir: "build/tests", outbase: "." });
 } else if (option === "--plot") {
   await build({ ...node, entryPoints: ["report/plot.ts"] });
 } else {
-  mkdirSync(`${option}/social`, { recursive: true });
-  await build({ ...common, entryPoints: { dashboard: "dashboard/main.ts", "social/app": "social/main.ts" }, outdir: option, format: "iife", minify: true });
-  await build({ ...common, entryPoints: ["dashboard/dashboard.css", "social/app.css"].map((path) => ({ in: path, out: path.replace("dashboard/", "").replace(".css", "") })), outdir: option, minify: true });
+  mkdirSync(option, { recursive: true });
+  const pages = [["dashboard/main.ts", "dashboard"], ["dashboard/dashboard.css", "dashboard"], ...applications.flatMap((name) => [[`${name}/main.ts`, `${name}/app`], [`${name}/app.css`, `${name}/app`]])];
+  await build({ ...common, entryPoints: pages.map(([source, out]) => ({ in: source, out })), outdir: option, format: "iife", minify: true });
   await report(option);
   copyFileSync("dashboard/dashboard.html", `${option}/dashboard.html`);
-  copyFileSync("social/index.html", `${option}/social/index.html`);
+  for (const name of applications) copyFileSync("shell/index.html", `${option}/${name}/index.html`);
 }

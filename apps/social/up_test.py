@@ -3,7 +3,6 @@
 """Starts the whole application, loads it, and uses it over REST. Usage: up_test.py FORM CURTAIL SOCIAL"""
 import json
 import os
-import re
 import socket
 import subprocess
 import sys
@@ -13,7 +12,7 @@ import urllib.error
 import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../kit/testing"))
-from rest import MAX_WAIT_S, rest  # noqa: E402
+from rest import MAX_WAIT_S, rest, use_page  # noqa: E402
 
 FORMS = {"processes": ["--stores", "redis", "--scale", "2", "--set", "hedge_after=50"], "monolith": ["--monolith"]}
 PROCESSES = {"processes": 35, "monolith": 3}
@@ -183,22 +182,6 @@ def use(address):
     assert delete("a password") == (200, {"changed": True})
     assert rest(address, "GET", "/v1/users/ann/posts")[0] == 404
     assert rest(address, "POST", "/v1/posts", {"text": "late"}, tokens["ann"])[0] == 401
-
-
-def use_page(address):
-    """The page for browsers."""
-    with urllib.request.urlopen(f"http://{address}/", timeout=MAX_WAIT_S) as reply:
-        page, etag = reply.read().decode(), reply.headers["etag"]
-        assert reply.headers["content-type"].startswith("text/html"), reply.headers
-        assert "default-src 'none'" in reply.headers["content-security-policy"], reply.headers
-    for name in re.findall(r'(?:href|src)="(app[.]\w+)"', page):
-        with urllib.request.urlopen(f"http://{address}/{name}", timeout=MAX_WAIT_S) as reply:
-            assert reply.read(), name
-    try:
-        urllib.request.urlopen(urllib.request.Request(f"http://{address}/", headers={"if-none-match": etag}))
-        assert False, "the page is sent again"
-    except urllib.error.HTTPError as error:
-        assert error.code == 304, error.code
 
 
 def sends(address, request):

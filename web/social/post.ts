@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // post.ts - a post as an element. All that a user wrote is text.
 import { element } from "../common/dom";
+import { onPress } from "../shell/act";
 import type { MediaItem, Post } from "./api";
 import { piecesOf } from "./text";
 
@@ -30,18 +31,6 @@ function pictureOf(item: MediaItem, author: string): HTMLElement {
 
 function videoOf(item: MediaItem, author: string): HTMLElement {
   return element("video", { src: `/v1/media/${item.id}`, "aria-label": `Video by ${author}`, controls: "", preload: "metadata" });
-}
-
-// Pressing again while it runs does nothing.
-export function onPress(button: HTMLElement, act: () => Promise<unknown>): HTMLElement {
-  let busy = false;
-  button.addEventListener("click", async () => {
-    if (busy) return;
-    busy = true;
-    await act();
-    busy = false;
-  });
-  return button;
 }
 
 function buttonsOf(post: Post, actions: PostActions): HTMLElement {

@@ -8,37 +8,15 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { createHmac } from "node:crypto";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { expectAccessible, expectShown, launch, MAX_WAIT_MS, openPage, run } from "./kit.mjs";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { enter, expectRefusal, play, problem, said, within } from "./app_kit.mjs";
+import { expectAccessible, expectShown, MAX_WAIT_MS } from "./kit.mjs";
 
 const [curtail, pictures] = process.argv.slice(2);
-const socials = join(dirname(curtail), "../../apps/social");
-const UP_MS = 180_000; // with its users, on a machine that is busy
-const within = { timeout: 10_000 };
-const scratch = mkdtempSync(join(tmpdir(), "curtail-web-"));
-const env = { ...process.env, XDG_RUNTIME_DIR: scratch, XDG_STATE_HOME: join(scratch, "state"), TMPDIR: scratch, NO_COLOR: "1", PATH: `${socials}:${process.env.PATH}` };
 
 const HOSTILE = '<script>document.title="owned"</script><img src="x" onerror="document.title=1"> & "so" @bob see https://example.org/?a=&lt;b&gt;\'c<b>';
-const said = [];
-const problem = (page) => page.locator("#problem");
 const post = (page, text) => page.locator("#posts > li", { hasText: text });
-
-// The browser writes of each refused request to the console: this one is expected, and no other.
-async function expectRefusal(page, status, text, act) {
-  const logged = page.waitForEvent("console", within);
-  await act();
-  await problem(page).filter({ hasText: text }).waitFor(within);
-  await logged;
-  assert.deepEqual(said.splice(0).map((line) => line.replace(/\(.*/, "")), [`Failed to load resource: the server responded with a status of ${status} `]);
-}
-
-async function enter(page, name, password, button) {
-  await page.getByLabel("Name", { exact: true }).fill(name);
-  await page.getByLabel("Password", { exact: true }).fill(password);
-  await page.getByRole("button", { name: button }).click();
-}
 
 async function compose(page, text, buffer, mimeType = "image/png") {
   await page.getByLabel("Text").fill(text);
@@ -145,7 +123,11 @@ async function story(ann, bob, picture, video) {
   await ann.getByLabel("Text").fill("In motion.");
   await ann.getByLabel("Picture or video").setInputFiles({ name: "file", mimeType: "video/webm", buffer: video });
   await ann.getByRole("button", { name: "Post", exact: true }).click();
+  const progress = ann.getByRole("progressbar", { name: "Upload" });
+  await progress.waitFor(within);
+  await ann.waitForFunction((bar) => bar.value > 2 * 2 ** 20, await progress.elementHandle(), within); // while a part is tried again
   await problem(ann).filter({ hasText: "not now" }).waitFor(within);
+  await progress.waitFor({ state: "hidden", ...within });
   await ann.unroute(late);
   while (said.length < 4) await ann.waitForEvent("console", within); // a part is tried as often
   assert.ok(said.splice(0).every((line) => line.includes("status of 503")), "the parts are refused");
@@ -203,18 +185,18 @@ async function story(ann, bob, picture, video) {
 }
 
 // A token like those of the service, but of an hour ago.
-function expiredToken(user) {
+function expiredToken(user, env) {
   const now = Math.floor(Date.now() / 1000), encode = (json) => Buffer.from(JSON.stringify(json)).toString("base64url");
   const text = `${encode({ alg: "HS256", typ: "JWT" })}.${encode({ iss: "curtail-social", sub: user, iat: now - 7200, exp: now - 3600 })}`;
   const secret = readFileSync(join(env.XDG_STATE_HOME, "curtail", "social", "secret"));
   return `${text}.${createHmac("sha256", secret).update(text).digest("base64url")}`;
 }
 
-async function expectSessionEnds(ann, bob) {
+async function expectSessionEnds(ann, bob, env) {
   await ann.evaluate((token) => {
     const key = Object.keys(sessionStorage)[0];
     sessionStorage.setItem(key, JSON.stringify({ ...JSON.parse(sessionStorage.getItem(key)), token }));
-  }, expiredToken("1"));
+  }, expiredToken("1", env));
   await ann.reload();
   await ann.locator("#note", { hasText: "Your session has ended" }).waitFor(within);
   await ann.getByRole("button", { name: "Log in" }).waitFor(within);
@@ -252,7 +234,7 @@ async function expectAccountEnds(bob) {
 }
 
 // The first step of a deletion is done, and no other.
-async function expectDeletionGoesOn(ann, front) {
+async function expectDeletionGoesOn(ann, front, env) {
   const data = JSON.stringify({ name: "ann", password: "a password" });
   const call = (method) => spawnSync(curtail, ["load", front, "--method", `curtail.apps.User/${method}`, "--data", data, "--requests", "1", "--rps", "10"], { env, timeout: MAX_WAIT_MS });
   call("Close");
@@ -274,37 +256,10 @@ async function expectDeletionGoesOn(ann, front) {
   await ann.getByRole("heading", { name: "Home", exact: true }).waitFor(within);
 }
 
-// What an attacker could get into the document does not run.
-async function expectNoInlineScript(page) {
-  await page.evaluate(() => {
-    const script = document.createElement("script");
-    script.textContent = 'document.title = "owned"';
-    document.body.append(script);
-  });
-  assert.equal(await page.title(), "Social network");
-  const refusals = said.splice(0);
-  assert.ok(refusals.length > 0 && refusals.every((line) => line.includes("Content Security Policy")), String(refusals));
-}
-
-const sizes = ["users=12", "follows=30", "posts=30"].flatMap((size) => ["--set", size]);
-run(curtail, ["up", "social", "--monolith", "--detach", ...sizes], env, UP_MS);
-let browser;
-try {
-  const { processes } = JSON.parse(run(curtail, ["ps", "--json"], env))[0];
-  const addressOf = (service) => processes.find((p) => p.service === service).address;
-  const url = `http://${addressOf("load-balancer")}/`;
-  browser = await launch();
-  const [ann, bob] = [await openPage(browser, url, said), await openPage(browser, url, said)];
-  for (const page of [ann, bob]) page.on("request", (request) => assert.ok(request.url().startsWith(url) || request.url().startsWith("data:"), request.url()));
+await play(curtail, "social", "Social network", ["users=12", "follows=30", "posts=30"], async ({ ann, bob, browser, env, addressOf }) => {
   await story(ann, bob, await paint(browser), await film(browser));
-  await expectSessionEnds(ann, bob);
+  await expectSessionEnds(ann, bob, env);
   await expectAccountEnds(bob);
-  await expectDeletionGoesOn(ann, addressOf("front-end"));
-  assert.deepEqual(said, [], "the console");
-  await expectNoInlineScript(bob);
-  console.log("two users of the social network see what they should");
-} finally {
-  await browser?.close();
-  run(curtail, ["down", "social"], env);
-  rmSync(scratch, { recursive: true, force: true });
-}
+  await expectDeletionGoesOn(ann, addressOf("front-end"), env);
+});
+console.log("two users of the social network see what they should");

@@ -2,7 +2,7 @@
 // upload.ts - sends a file in parts, and goes on from where an earlier try has come.
 //
 // Each upload takes room of the user for a day, whether its bytes come or not. So a file has one, however often it is tried.
-import { call, Refused, type MediaItem } from "./api";
+import { call, Refused } from "./client";
 
 // The gateway gives a request 10 s from its first byte to its last: this needs 420 kbit/s.
 const PART_BYTES = 512 * 2 ** 10;
@@ -34,19 +34,22 @@ export function forget(file: File, error: unknown): void {
   if (error instanceof Refused && [400, 404].includes(error.status)) uploads.delete(file);
 }
 
-// The id of the upload that holds all of the file. If it fails, the next call for this file sends what is missing.
-export async function upload(file: File, send: typeof call = call, wait = sleep): Promise<string> {
+// The id of the upload that holds all of the file. If it fails, the next call for this file sends what is missing. Before each part
+// `tell` gets the bytes that the server has, and those of the whole file.
+export async function upload(file: File, tell: (done: number, whole: number) => void, send: typeof call = call, wait = sleep): Promise<string> {
   const slice = (from: number) => file.slice(from, from + PART_BYTES, file.type);
   let begun = uploads.get(file);
   if (!begun) {
+    tell(0, file.size);
     // Once a call: if only the answer is lost, the room is taken.
-    begun = { id: (await send<MediaItem>("POST", `media?size=${file.size}`, slice(0))).id, next: PART_BYTES };
+    begun = { id: (await send<{ id: string }>("POST", `media?size=${file.size}`, slice(0))).id, next: PART_BYTES };
     uploads.set(file, begun);
   }
   const { id } = begun;
   try {
     for (; begun.next < file.size; begun.next += PART_BYTES) {
       const from = begun.next;
+      tell(from, file.size);
       await patiently(() => send("PUT", `media/${id}?from=${from}`, slice(from)), wait);
     }
   } catch (error) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { call, Refused } from "./api";
+import { call, Refused } from "./client";
 import { forget, upload } from "./upload";
 
 const PART = 512 * 2 ** 10;
+const ignore = () => {};
 
 // The bytes of an upload by the rules of social.proto, and `refuse`, which has the requests fail that it gives a status for.
 function server(refuse: (request: string, times: number) => number) {
@@ -45,19 +46,20 @@ async function expectRefused(status: number, act: Promise<unknown>): Promise<voi
 }
 
 test("a file goes in parts that a slow line can send in time, a small one at once", async () => {
-  const to = server(() => 0), file = film(2 * PART + 1);
-  assert.equal(await upload(file, to.send, to.wait), "1");
+  const to = server(() => 0), file = film(2 * PART + 1), told: number[][] = [];
+  assert.equal(await upload(file, (...so) => told.push(so), to.send, to.wait), "1");
+  assert.deepEqual(told, [0, PART, 2 * PART].map((done) => [done, file.size]));
   assert.deepEqual(to.log, [`POST media?size=${file.size}`, `PUT media/1?from=${PART}`, `PUT media/1?from=${2 * PART}`]);
   await expectWhole(to, file);
   const small = server(() => 0);
-  await upload(film(PART), small.send, small.wait);
+  await upload(film(PART), ignore, small.send, small.wait);
   assert.equal(small.log.length, 1);
 });
 
 test("a part that fails for a while is sent again, later each time", async () => {
   const second = `PUT media/1?from=${PART}`, passing = [503, -1, 409];
   const to = server((request, times) => (request === second ? passing[times] ?? 0 : 0)), file = film(3 * PART);
-  await upload(file, to.send, to.wait);
+  await upload(file, ignore, to.send, to.wait);
   assert.deepEqual(to.waits, [500, 1000, 2000]);
   await expectWhole(to, file);
 });
@@ -65,34 +67,34 @@ test("a part that fails for a while is sent again, later each time", async () =>
 test("the next try goes on with the same upload", async () => {
   let down = true;
   const to = server((request) => (down && request.endsWith(`=${2 * PART}`) ? 503 : 0)), file = film(4 * PART);
-  await expectRefused(503, upload(file, to.send, to.wait));
-  await expectRefused(503, upload(file, to.send, to.wait));
+  await expectRefused(503, upload(file, ignore, to.send, to.wait));
+  await expectRefused(503, upload(file, ignore, to.send, to.wait));
   assert.equal(to.log.filter((line) => line.startsWith("POST")).length, 1);
   down = false;
-  assert.equal(await upload(file, to.send, to.wait), "1");
+  assert.equal(await upload(file, ignore, to.send, to.wait), "1");
   assert.equal(to.log.filter((line) => line.endsWith(`from=${PART}`)).length, 1);
   await expectWhole(to, file);
   const before = to.log.length;
-  assert.equal(await upload(file, to.send, to.wait), "1"); // it waits for a post
+  assert.equal(await upload(file, ignore, to.send, to.wait), "1"); // it waits for a post
   assert.equal(to.log.length, before);
 });
 
 test("an upload that is gone is begun anew by the next try, and nothing is sent in vain", async () => {
   const to = server((request) => (request === `PUT media/1?from=${PART}` ? 404 : 0)), file = film(2 * PART);
-  await expectRefused(404, upload(file, to.send, to.wait));
+  await expectRefused(404, upload(file, ignore, to.send, to.wait));
   assert.deepEqual(to.waits, []);
-  assert.equal(await upload(file, to.send, to.wait), "2");
+  assert.equal(await upload(file, ignore, to.send, to.wait), "2");
   await expectWhole(to, file);
 });
 
 test("an upload that no post takes is begun anew by the next try", async () => {
   const to = server(() => 0), file = film(2 * PART);
-  assert.equal(await upload(file, to.send, to.wait), "1");
+  assert.equal(await upload(file, ignore, to.send, to.wait), "1");
   forget(file, new Refused(503, "the server does not answer"));
-  assert.equal(await upload(file, to.send, to.wait), "1"); // it may be there
+  assert.equal(await upload(file, ignore, to.send, to.wait), "1"); // it may be there
   for (const [status, next] of [[400, "2"], [404, "3"]] as const) {
     forget(file, new Refused(status, "no media that its author uploaded whole for a post"));
-    assert.equal(await upload(file, to.send, to.wait), next);
+    assert.equal(await upload(file, ignore, to.send, to.wait), next);
     await expectWhole(to, file);
   }
 });

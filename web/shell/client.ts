@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// client.ts - calls of an application through its gateway, and the session that they carry.
+
+export interface Session { name: string; token: string; expiresS: string }
+
+// The server refused a call, or gave no answer: status 0.
+export class Refused extends Error {
+  constructor(readonly status: number, message: string) {
+    super(message);
+  }
+}
+
+const TIMEOUT_MS = 30_000;
+const KEY = "curtail-session";
+
+// Of this tab and this origin; no request carries it by itself, as one carries a cookie.
+export function session(): Session | null {
+  try {
+    const kept = JSON.parse(sessionStorage.getItem(KEY) ?? "null") as Session | null;
+    return kept?.token && kept.name ? kept : null;
+  } catch {
+    return null;
+  }
+}
+
+export function keepSession(made: Session | null): void {
+  if (made) sessionStorage.setItem(KEY, JSON.stringify({ name: made.name, token: made.token, expiresS: made.expiresS }));
+  else sessionStorage.removeItem(KEY);
+}
+
+export interface CallOptions {
+  key?: string; // of a write that may be repeated; once() makes one
+  visit?: AbortSignal; // ends the call, whose promise is rejected with the signal's reason
+}
+
+// Makes a call to `path` below /v1/. A Blob goes as bytes of its type, an object as JSON. Throws Refused.
+export async function call<T>(verb: string, path: string, body?: object, { key, visit }: CallOptions = {}): Promise<T> {
+  const headers: Record<string, string> = {}, token = session()?.token;
+  if (token) headers["authorization"] = `Bearer ${token}`;
+  if (key) headers["idempotency-key"] = key;
+  const timeout = AbortSignal.timeout(TIMEOUT_MS);
+  const init: RequestInit = { method: verb, headers, credentials: "omit", signal: visit ? AbortSignal.any([visit, timeout]) : timeout };
+  if (body) {
+    const bytes = body instanceof Blob;
+    headers["content-type"] = bytes ? body.type : "application/json";
+    init.body = bytes ? body : JSON.stringify(body);
+  }
+  const reply = await fetch(`/v1/${path}`, init).catch(() => {
+    visit?.throwIfAborted();
+    throw new Refused(0, "the server does not answer");
+  });
+  const answer = (await reply.json().catch(() => null)) as (T & { message?: string }) | null;
+  visit?.throwIfAborted();
+  if (!reply.ok) throw new Refused(reply.status, answer?.message ?? `the server answers ${reply.status}`);
+  if (!answer) throw new Refused(0, "the server's answer is not whole");
+  return answer;
+}
+
+export const read = <T>(path: string, visit: AbortSignal) => call<T>("GET", path, undefined, { visit });
+export const part = encodeURIComponent;
+
+// Whether a refused write may still take effect.
+const mayHappen = (error: unknown) => !(error instanceof Refused) || [0, 408, 409].includes(error.status) || error.status >= 500;
+
+// Makes a write happen once: a repetition has the key of before until an answer reports its outcome. The same body after that is another
+// write.
+export function once<Body extends object, Reply>(write: (body: Body, key: string) => Promise<Reply>): (body: Body) => Promise<Reply> {
+  const keys = new Map<string, string>(); // of writes that may still take effect, by their bodies
+  return async (body) => {
+    const content = JSON.stringify(body), key = keys.get(content) ?? crypto.getRandomValues(new Uint32Array(4)).join("-");
+    keys.set(content, key);
+    try {
+      const reply = await write(body, key);
+      keys.delete(content);
+      return reply;
+    } catch (error) {
+      if (!mayHappen(error)) keys.delete(content);
+      throw error;
+    }
+  };
+}
