@@ -9,7 +9,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../kit/testing"))
-from rest import MAX_WAIT_S, rest  # noqa: E402
+from rest import MAX_WAIT_S, rest, use_page  # noqa: E402
 
 FORMS = {"processes": ["--stores", "postgresql", "--scale", "2"], "monolith": ["--monolith"]}
 PROCESSES = {"processes": 12, "monolith": 2}
@@ -72,7 +72,9 @@ def main(form, curtail, bank):
                 assert result["requests"]["ok"] == result["requests"]["sent"] == 20, result
             with open(scratch + "/state/curtail/bank/load-users", encoding="ascii") as users:
                 customers = [line.split()[2:5] for line in users]
-            use(next(p["address"] for p in processes if p["service"] == "load-balancer"), *customers[:2])
+            balancer = next(p["address"] for p in processes if p["service"] == "load-balancer")
+            use(balancer, *customers[:2])
+            use_page(balancer)
             run(bank, "audit")
         finally:
             run(curtail, "down", "bank")

@@ -7,7 +7,9 @@
 #include "apps/kit/forward.h"
 #include "apps/kit/page.h"
 #include "bank.curtail.h"
+#include "curtail/gateway/page/page.h"
 #include "curtail/rpc/when_all.h"
+#include "page_files.h"
 
 namespace curtail::bank {
 
@@ -134,6 +136,7 @@ HostedService HostedFrontEnd() {
           .make = [data](Env& env) -> MadeService {
             auto sessions = apps::Sessions::Load(*data, env.Stub<User>("user"));
             if (!sessions.ok()) return sessions.status();
+            env.AlsoServe(gateway::MakePage(PageFiles()));
             return apps::ForClients(std::make_unique<FrontEndService>(*std::move(sessions), env));
           }};
 }

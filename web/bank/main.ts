@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// main.ts - the bank's page: #/accounts, #/account/ID, #/payment/ID. Its messages are those of apps/bank/bank.proto.
+import { element, replace } from "../common/dom";
+import { onPress, say } from "../shell/act";
+import { call, once, part, read } from "../shell/client";
+import { form, valueOf, type Control } from "../shell/form";
+import { pagedList } from "../shell/list";
+import { centsOf, euros } from "../shell/money";
+import { go, refreshButton, show, start, type View } from "../shell/shell";
+
+interface Account { id: string; iban: string }
+interface Accounts { accounts?: Account[] }
+interface Balance { cents?: string; availableCents?: string }
+interface Order { from: string; iban: string; cents: string; text: string }
+interface Payment extends Order { id: string; state?: keyof typeof STATES; createdMs: string }
+interface Movement { cents: string; balanceCents?: string; iban?: string; text?: string; bookedMs: string }
+interface Movements { movements?: Movement[]; next?: string }
+
+const MAX_CENTS = 10n ** 12n;
+const FIRST_PAUSE_MS = 250, MAX_PAUSE_MS = 8000; // between looks at a payment
+const STATES = {
+  PENDING: "Accepted: the bank is working on it",
+  BOOKED: "Sent: the money is on its way",
+  REFUSED: "Refused: no money has moved",
+  ARRIVED: "Arrived",
+  RETURNED: "Returned: the payee's account is closed, and the money is back",
+};
+
+const spaced = (iban: string) => iban.replace(/(.{4})(?=.)/g, "$1 ");
+
+function timeOf(ms: string): HTMLElement {
+  const time = new Date(Number(ms));
+  return element("time", { datetime: time.toISOString() }, time.toLocaleString());
+}
+
+// What is known of one thing, as pairs of names and values.
+function facts(of: Record<string, string | HTMLElement>): HTMLElement[] {
+  return Object.entries(of).flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]);
+}
+
+// ----- accounts
+
+const balanceOf = (account: string, visit: AbortSignal) => read<Balance>(`accounts/${part(account)}/balance`, visit);
+
+function accountItem([account, balance]: [Account, Balance]): HTMLElement {
+  return element("li", { class: "row" }, element("a", { href: `#/account/${account.id}` }, spaced(account.iban)), element("strong", {}, euros(balance.cents ?? "0")));
+}
+
+const openAccount = once((body, key) => call<Account>("POST", "accounts", body, { key }));
+
+function accounts(_: string, visit: AbortSignal): View {
+  const list = pagedList<[Account, Balance]>({
+    id: "accounts", label: "Accounts", empty: "You have no account yet.",
+    async read() {
+      const owned = (await read<Accounts>("accounts", visit)).accounts ?? [];
+      return { items: await Promise.all(owned.map(async (one): Promise<[Account, Balance]> => [one, await balanceOf(one.id, visit)])), next: undefined };
+    },
+    show: accountItem,
+  });
+  const open = onPress(element("button", { type: "button", "data-key": "open" }, "Open account"), async () => {
+    await openAccount({});
+    await list.load();
+    say("note", "Opened.");
+  });
+  return { title: "Accounts", actions: [refreshButton(list.load), open], content: [list.element], load: list.load };
+}
+
+// ----- one account
+
+const pay = once((order: Order, key) => call<Payment>("POST", "payments", order, { key }));
+
+function amountProblem({ value }: Control): string | null {
+  const cents = centsOf(value);
+  if (cents === null) return "An amount is euros and cents, like 12 or 12.50.";
+  if (cents === 0n) return "The least amount is one cent.";
+  return cents > MAX_CENTS ? `The most is ${euros(MAX_CENTS)}.` : null;
+}
+
+const payForm = (from: string) => form({
+  id: "pay-form",
+  fields: [
+    { id: "iban", label: "To (IBAN)", attributes: { required: "", maxlength: "42", pattern: "\\s*[A-Za-z]{2}[0-9]{2}[A-Za-z0-9 ]+", autocomplete: "off", spellcheck: "false" } },
+    { id: "amount", label: "Amount in euros", hint: "12 or 12.50", attributes: { required: "", inputmode: "decimal", autocomplete: "off" }, check: amountProblem },
+    { id: "purpose", label: "Text", hint: "At most 140 characters", attributes: { maxlength: "140", autocomplete: "off" } },
+  ],
+  buttons: { Pay: "" },
+  async act() {
+    const order = { from, iban: valueOf("iban").trim(), cents: String(centsOf(valueOf("amount"))), text: valueOf("purpose") };
+    go(`#/payment/${(await pay(order)).id}`);
+  },
+});
+
+function movementItem(movement: Movement): HTMLElement {
+  const received = !movement.cents.startsWith("-"), other = movement.iban ? spaced(movement.iban) : "the bank";
+  return element("li", {},
+    element("div", { class: "row" }, element("span", {}, `${received ? "From" : "To"} ${other}`), element("strong", {}, (received ? "+" : "") + euros(movement.cents))),
+    element("p", {}, movement.text ?? ""),
+    element("div", { class: "row hint" }, timeOf(movement.bookedMs), element("span", {}, `Balance ${euros(movement.balanceCents ?? "0")}`)));
+}
+
+function account(id: string, visit: AbortSignal): View {
+  const about = element("dl");
+  const activity = pagedList<Movement>({
+    id: "activity", label: "Activity", empty: "Nothing has moved yet.",
+    async read(before) {
+      const page = await read<Movements>(`accounts/${part(id)}/activity?before=${before}`, visit);
+      return { items: page.movements, next: page.next };
+    },
+    show: movementItem,
+  });
+  const load = async () => {
+    const [balance, owned] = await Promise.all([balanceOf(id, visit), read<Accounts>("accounts", visit)]);
+    const iban = owned.accounts?.find((one) => one.id === id)?.iban ?? "";
+    replace(about, ...facts({ IBAN: spaced(iban), Balance: euros(balance.cents ?? "0"), Available: euros(balance.availableCents ?? "0") }));
+    await activity.load();
+  };
+  const content = [about, element("h3", {}, "Pay"), payForm(id), element("h3", {}, "Activity"), activity.element];
+  return { title: "Account", actions: [refreshButton(load)], content, load };
+}
+
+// ----- a payment
+
+function pause(ms: number, visit: AbortSignal): Promise<void> {
+  return new Promise((done, left) => {
+    const timer = setTimeout(done, ms);
+    visit.addEventListener("abort", () => (clearTimeout(timer), left(visit.reason)), { once: true });
+  });
+}
+
+// Looks until the payment has come to its end, or the user leaves.
+function payment(id: string, visit: AbortSignal): View {
+  const state = element("p", { role: "status" }), about = element("dl");
+  const load = async () => {
+    for (let wait = FIRST_PAUSE_MS; ; wait = Math.min(2 * wait, MAX_PAUSE_MS)) {
+      const made = await read<Payment>(`payments/${part(id)}`, visit), now = made.state ?? "PENDING";
+      state.textContent = STATES[now];
+      const back = element("a", { href: `#/account/${made.from}` }, "Your account");
+      replace(about, ...facts({ Amount: euros(made.cents), To: spaced(made.iban), Text: made.text ?? "", Ordered: timeOf(made.createdMs), From: back }));
+      if (now !== "PENDING" && now !== "BOOKED") return;
+      await pause(wait, visit);
+    }
+  };
+  return { title: "Payment", actions: [refreshButton(async () => show())], content: [state, about], load };
+}
+
+// [start]
+start({
+  title: "Bank",
+  register: "customers",
+  home: "accounts",
+  views: { accounts, account, payment },
+  links: () => ({ Accounts: "#/accounts" }),
+});
+// [/start]

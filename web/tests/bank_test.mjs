@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two customers of the bank's page: node bank_test.mjs CURTAIL [FOLDER OF PICTURES]
+//
+// They register, open accounts, and one pays the other, whose account shows it. An amount that is none, too little money and an IBAN that the bank
+// does not have are told. A payment whose answer is lost is made once. Activity comes page by page, also after a page that failed. Nobody sees
+// another's account. app_kit.mjs has the rules for every page.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { enter, expectRefusal, play, problem, said, within } from "./app_kit.mjs";
+import { expectShown, MAX_WAIT_MS } from "./kit.mjs";
+
+const [curtail, pictures] = process.argv.slice(2);
+const TEXT = '<b>rent</b> & "more"';
+const movement = (page, text) => page.locator("#activity > li", { hasText: text });
+
+// Without the page, as a customer of `bank fill` that has money.
+async function giver(env, url) {
+  const [, , token, account] = readFileSync(join(env.XDG_STATE_HOME, "curtail/bank/load-users"), "ascii").split("\n")[0].split(" ");
+  return async (iban, cents, text) => {
+    const reply = await fetch(`${url}v1/payments`, { method: "POST", headers: { authorization: `Bearer ${token}`, "content-type": "application/json" }, body: JSON.stringify({ from: account, iban, cents: String(cents), text }) });
+    assert.equal(reply.status, 200, await reply.text());
+  };
+}
+
+// Registers, and opens an account, whose IBAN it returns.
+async function begin(page, name) {
+  await enter(page, name, `the password of ${name}`, "Register");
+  await page.getByText("You have no account yet.").waitFor(within);
+  await page.getByRole("button", { name: "Open account" }).click();
+  const link = page.locator("#accounts > li", { hasText: "0.00 €" }).getByRole("link");
+  await link.waitFor(within);
+  const iban = await link.textContent();
+  await link.click();
+  await page.getByText("Nothing has moved yet.").waitFor(within);
+  return iban;
+}
+
+// Presses Refresh until the movement is listed: activity follows the books.
+async function awaitMovement(page, text) {
+  const deadline = Date.now() + MAX_WAIT_MS;
+  while ((await movement(page, text).count()) === 0) {
+    assert.ok(Date.now() < deadline, `the activity does not get "${text}"`);
+    await Promise.all([page.waitForResponse(/\/activity/), page.getByRole("button", { name: "Refresh" }).click()]);
+  }
+}
+
+async function pay(page, iban, amount, text) {
+  await page.getByLabel("To (IBAN)").fill(iban);
+  await page.getByLabel("Amount in euros").fill(amount);
+  await page.getByLabel("Text").fill(text);
+  await page.getByRole("button", { name: "Pay", exact: true }).click();
+}
+
+async function expectRefusals(ann, iban) {
+  for (const [amount, error] of [["1,234", "euros and cents"], ["0.00", "least"], ["10000000000.01", "The most is 10,000,000,000.00 €"]]) {
+    await pay(ann, iban, amount, TEXT);
+    await ann.locator("#amount-error", { hasText: error }).waitFor(within);
+    assert.deepEqual(await ann.evaluate(() => [document.activeElement.id, document.activeElement.getAttribute("aria-invalid")]), ["amount", "true"]);
+  }
+  await expectShown(ann, "bank-field", "");
+  await ann.getByLabel("Amount in euros").fill("12");
+  await ann.locator("#amount-error", { hasNotText: /./ }).waitFor({ state: "attached", ...within });
+  await expectRefusal(ann, 400, "It did not work", () => pay(ann, iban, "99999999.99", TEXT));
+  await expectRefusal(ann, 400, "IBAN", () => pay(ann, iban.replace(/\d$/, (digit) => (Number(digit) + 1) % 10), "12", TEXT));
+}
+
+// The bank has the payment, and its answer is lost: the next press shows that payment, and makes no other.
+async function expectPaidOnce(ann, iban) {
+  const keys = [], payments = (url) => url.pathname === "/v1/payments";
+  ann.on("request", (request) => payments(new URL(request.url())) && keys.push(request.headers()["idempotency-key"]));
+  await ann.route(payments, async (route) => (await route.fetch(), await route.abort()), { times: 1 });
+  await pay(ann, iban, "1234.5", TEXT);
+  await problem(ann).filter({ hasText: "does not answer" }).waitFor(within);
+  assert.deepEqual(said.splice(0).map((line) => line.replace(/:.*/, "")), ["Failed to load resource"]);
+  let looks = 0; // at the payment, which the first finds on its way
+  const onItsWay = async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, json: { ...(await response.json()), state: ++looks === 1 ? "BOOKED" : "ARRIVED" } });
+  };
+  await ann.route(/\/v1\/payments\/\d+$/, onItsWay, { times: 2 });
+  await ann.getByRole("button", { name: "Pay", exact: true }).click();
+  await ann.getByText("Arrived", { exact: true }).waitFor(within);
+  assert.equal(looks, 2);
+  await ann.getByText("1,234.50 €", { exact: true }).waitFor(within);
+  assert.equal(keys.length, 2);
+  assert.ok(keys[0] && keys[0] === keys[1], String(keys));
+  await expectShown(ann, "bank-payment", "");
+  await ann.reload();
+  await ann.getByText("Arrived", { exact: true }).waitFor(within);
+  await ann.getByRole("link", { name: "Your account" }).click();
+  await ann.locator("dd", { hasText: "3,765.50 €" }).first().waitFor(within);
+}
+
+// A list that could not be read says so, and reads on. A call that the user has left is cancelled, and says nothing.
+async function expectListRecovers(ann) {
+  const activity = (url) => url.pathname.endsWith("/activity");
+  await ann.route(activity, (route) => route.fulfill({ status: 503, json: { message: "not now" } }), { times: 1 });
+  await expectRefusal(ann, 503, "not now", () => ann.reload());
+  await ann.getByRole("button", { name: "Try again" }).click();
+  await movement(ann, TEXT).waitFor(within);
+  assert.equal(await problem(ann).textContent(), "");
+
+  await ann.route(activity, () => {}, { times: 1 }); // no answer
+  await Promise.all([ann.waitForRequest(/\/activity/, within), ann.getByRole("button", { name: "Refresh" }).click()]);
+  await Promise.all([ann.waitForEvent("requestfailed", within), ann.getByRole("link", { name: "Accounts" }).click()]);
+  await ann.locator("#accounts > li", { hasText: "3,765.50 €" }).waitFor(within);
+  assert.equal(await problem(ann).textContent(), "");
+  await ann.goBack();
+  await movement(ann, TEXT).waitFor(within);
+}
+
+await play(curtail, "bank", "Bank", ["customers=2", "deposit=1000000"], async ({ ann, bob, env, url }) => {
+  const give = await giver(env, url), [annIban, bobIban] = [await begin(ann, "ann"), await begin(bob, "bob")];
+  await give(annIban, 500000, "a gift");
+  await awaitMovement(ann, "a gift");
+  await ann.locator("dd", { hasText: "5,000.00 €" }).first().waitFor(within);
+  await expectRefusals(ann, bobIban);
+  await expectPaidOnce(ann, bobIban);
+  await awaitMovement(ann, TEXT);
+  assert.equal(await movement(ann, TEXT).count(), 1);
+  await movement(ann, "−1,234.50 €").getByText(`To ${bobIban}`).waitFor(within);
+  await awaitMovement(bob, TEXT);
+  await movement(bob, "+1,234.50 €").getByText(`From ${annIban}`).waitFor(within);
+  assert.equal(await bob.locator("#activity b").count(), 0);
+  await expectListRecovers(ann);
+  await expectShown(ann, "bank", pictures);
+
+  for (let number = 1; number <= 22; ++number) await give(bobIban, number, `gift ${number}.`);
+  await awaitMovement(bob, "gift 22.");
+  assert.equal(await movement(bob, "").count(), 20);
+  await bob.getByRole("button", { name: "More" }).click();
+  await movement(bob, TEXT).waitFor(within);
+  assert.equal(await movement(bob, "").count(), 23);
+  assert.ok(await bob.evaluate(() => document.activeElement.matches("#activity > li:nth-child(21)")), "the first of the next page has the focus");
+  await bob.getByRole("button", { name: "More" }).waitFor({ state: "hidden", ...within });
+
+  const own = bob.url();
+  await expectRefusal(bob, 404, "there is no account", () => bob.goto(ann.url()));
+  await bob.goto(own);
+  await movement(bob, "gift 22.").waitFor(within);
+  await ann.getByRole("button", { name: "Log out" }).click();
+  await ann.locator("#note", { hasText: "Logged out" }).waitFor(within);
+  await ann.goBack();
+  await ann.getByRole("button", { name: "Log in" }).waitFor(within);
+  assert.equal(await ann.locator("#content *").count(), 0);
+});
+console.log("two customers of the bank see what they should");
