@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -34,6 +36,10 @@ constexpr Nanos kPrepareTimeout = std::chrono::minutes(30);
 constexpr Nanos kRetry = std::chrono::milliseconds(20);
 constexpr Nanos kGrace = std::chrono::seconds(3);
 constexpr Nanos kLeastGrace = std::chrono::seconds(1);
+// Callers look for changes every 0.2 s.
+constexpr Nanos kUntilUnknown = std::chrono::milliseconds(600);
+constexpr Nanos kLeaveGrace = std::chrono::seconds(20);
+constexpr int kMaxReplicas = 256;
 
 }  // namespace
 
@@ -47,6 +53,8 @@ std::string_view StateName(Instance::State state) {
       return "ready";
     case Instance::State::kWaiting:
       return "waiting";
+    case Instance::State::kLeaving:
+      return "leaving";
     case Instance::State::kEnded:
       return "ended";
   }
@@ -125,10 +133,6 @@ bool Deployment::NeedsEntry(const ServiceSpec& service) const {
 }
 
 absl::Status Deployment::StartAll() {
-  // All at once, so that no reference to an instance goes stale.
-  size_t count = 0;
-  for (const ServiceSpec& s : topology_.services) count += static_cast<size_t>(s.instances());
-  instances_.reserve(count);
   const bool limited = std::any_of(topology_.services.begin(), topology_.services.end(),
                                    [](const ServiceSpec& s) { return s.cpu > 0 && s.external.empty(); });
   if (limited || options_.cpu_groups) {
@@ -145,7 +149,8 @@ absl::Status Deployment::StartAll() {
 }
 
 absl::StatusOr<std::string> Deployment::ListenOf(const ServiceSpec& service, int number) const {
-  const std::string given = service.listen.empty() ? "" : service.listen[static_cast<size_t>(number)];
+  const auto index = static_cast<size_t>(number);
+  const std::string given = index < service.listen.size() ? service.listen[index] : "";
   if (!given.empty() && (service.IsHosted() || !absl::EndsWith(given, ":0"))) return given;
   if (given.empty() && !service.TakesPort()) {
     return absl::StrCat("unix:", options_.folder, "/", InstanceName(service, number), ".sock");
@@ -180,8 +185,17 @@ absl::Status Deployment::ReserveAddresses() {
       if (!address.ok()) return address.status();
       addresses.push_back(*std::move(address));
     }
+    if (absl::Status written = WriteRegistered(service.name); !written.ok()) return written;
   }
   return absl::OkStatus();
+}
+
+Instance& Deployment::Add(const ServiceSpec& service, int number) {
+  Instance& instance = instances_.emplace_back();
+  instance.service = &service;
+  instance.number = number;
+  instance.name = InstanceName(service, number);
+  return instance;
 }
 
 absl::Status Deployment::StartService(const ServiceSpec& service) {
@@ -189,10 +203,7 @@ absl::Status Deployment::StartService(const ServiceSpec& service) {
   const bool later = options_.later.count(service.name) > 0;
   const size_t first = instances_.size();
   for (int i = 0; i < service.instances(); ++i) {
-    Instance& instance = instances_.emplace_back();
-    instance.service = &service;
-    instance.number = i;
-    instance.name = InstanceName(service, i);
+    Instance& instance = Add(service, i);
     if (later) {
       Enter(instance, Instance::State::kEnded);
     } else if (!service.external.empty()) {
@@ -212,7 +223,7 @@ absl::Status Deployment::StartService(const ServiceSpec& service) {
     if (absl::Status ready = AwaitReady(instances_[i], deadline, kHealthTimeout); !ready.ok()) return ready;
     if (!reserved) addresses_[service.name].push_back(instances_[i].address);
   }
-  return absl::OkStatus();
+  return WriteRegistered(service.name);
 }
 
 absl::Status Deployment::Spawn(Instance& instance, const Launch& launch) {
@@ -252,6 +263,7 @@ absl::Status Deployment::Spawn(Instance& instance, const Launch& launch) {
     setup.http_admin = instance.http_admin;
   }
   if (service.IsHosted()) setup.more_flags = options_.flags;
+  if (options_.registry) setup.registry = options_.folder;
   absl::StatusOr<std::vector<std::string>> argv =
       CommandOf(topology_, service, instance.number, addresses_, setup);
   if (!argv.ok()) return argv.status();
@@ -345,9 +357,99 @@ void Deployment::Lost(Instance& instance, std::string problem) {
   Enter(instance, Instance::State::kWaiting);
 }
 
+absl::Status Deployment::Scale(const std::string& service, int count) {
+  const ServiceSpec* spec = topology_.Find(service);
+  if (spec == nullptr || !spec->ScalesWhileServing()) {
+    std::vector<std::string> names;
+    for (const ServiceSpec& s : topology_.services) {
+      if (s.ScalesWhileServing()) names.push_back(s.name);
+    }
+    return absl::FailedPreconditionError(absl::StrCat(
+        service, " does not scale while it serves; ",
+        names.empty() ? "no service does (scales: true in the topology)" : absl::StrJoin(names, ", ")));
+  }
+  if (count < 1 || count > kMaxReplicas) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(service, ": from 1 to ", kMaxReplicas, " instances, not ", count));
+  }
+  int there = 0;
+  for (const Instance& instance : instances_) there += instance.service == spec ? 1 : 0;
+  for (; there < count; ++there) {
+    Instance& next = Add(*spec, there);  // which Tend() starts
+    next.state = Instance::State::kEnded;
+    next.left = true;
+  }
+  wanted_[service] = count;
+  return absl::OkStatus();
+}
+
+bool Deployment::Rescale(Instance& instance) {
+  const auto wanted = wanted_.find(instance.service->name);
+  if (wanted == wanted_.end()) return false;
+  const Nanos since = Now() - instance.since;
+  const bool surplus = instance.number >= wanted->second;
+  switch (instance.state) {
+    case Instance::State::kStarting:
+    case Instance::State::kReady:
+    case Instance::State::kWaiting:
+      if (surplus) {
+        if (!Register(instance, false).ok()) return false;
+        instance.registered = false;
+        Enter(instance, Instance::State::kLeaving);
+      } else if (instance.state == Instance::State::kReady && !instance.registered) {
+        instance.registered = Register(instance, true).ok();
+        if (instance.service->cpu > 0) instance.cpu_group->Limit(instance.service->cpu).IgnoreError();
+      }
+      return surplus;
+    case Instance::State::kLeaving:
+      if (instance.process != nullptr) {
+        if (since < kUntilUnknown) return true;
+        instance.process->BeginToEnd();
+        if (instance.process->Running() && since < kUntilUnknown + kLeaveGrace) return true;
+        instance.process->Terminate(Nanos(0));
+      }
+      RemoveSockets(instance);
+      instance.left = true;
+      Enter(instance, Instance::State::kEnded);
+      return true;
+    case Instance::State::kEnded:
+    case Instance::State::kExternal:
+      if (surplus || !instance.left) return true;
+      instance.left = false;
+      if (absl::Status spawned = Spawn(instance, options_.launch); !spawned.ok()) {
+        instance.problem = std::string(spawned.message());
+        Enter(instance, Instance::State::kWaiting);
+      }
+      return true;
+  }
+  return false;
+}
+
+absl::Status Deployment::Register(const Instance& instance, bool there) {
+  std::vector<std::string>& addresses = addresses_[instance.service->name];
+  std::erase(addresses, instance.address);
+  if (there) addresses.push_back(instance.address);
+  return WriteRegistered(instance.service->name);
+}
+
+absl::Status Deployment::WriteRegistered(const std::string& service) const {
+  const auto found = addresses_.find(service);
+  const bool known = found != addresses_.end() && topology_.Find(service)->ScalesWhileServing();
+  if (!options_.registry || !known) return absl::OkStatus();
+  const std::string path = RegisteredAt(options_.folder, service);
+  const std::string next = absl::StrCat(path, ".new");
+  std::ofstream out(next);
+  out << absl::StrJoin(found->second, "\n") << "\n";
+  out.close();
+  if (out.good() && rename(next.c_str(), path.c_str()) == 0) return absl::OkStatus();
+  return absl::InternalError(
+      absl::StrCat(path, " cannot be written: ", std::generic_category().message(errno)));
+}
+
 void Deployment::Tend() {
   for (Instance& instance : instances_) {
     if (stop_.load(std::memory_order_relaxed)) return;
+    if (Rescale(instance)) continue;
     if (instance.process != nullptr && instance.state == Instance::State::kReady) {
       instance.process->DiscardOutput();
     }

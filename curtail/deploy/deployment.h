@@ -9,7 +9,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -31,7 +33,8 @@ namespace curtail::deploy {
 // One instance of a service.
 struct Instance {
   // kExternal: runs already and is somebody else's. kWaiting: has ended and is started again soon.
-  enum class State { kExternal, kStarting, kReady, kWaiting, kEnded };
+  // kLeaving: gets no new calls, and ends.
+  enum class State { kExternal, kStarting, kReady, kWaiting, kLeaving, kEnded };
 
   const ServiceSpec* service = nullptr;
   int number = 0;
@@ -45,11 +48,13 @@ struct Instance {
   std::string problem;                  // why it ended last, with the end of its log
   std::unique_ptr<CpuGroup> cpu_group;  // outlives its processes; null: none
   std::unique_ptr<Process> process;
+  bool left = false;  // has ended, as Scale() wanted
 
  private:
   friend class Deployment;
-  bool heard = false;  // where it listens
-  TimePoint since;     // of its state
+  bool heard = false;       // where it listens
+  bool registered = false;  // since Scale()
+  TimePoint since;          // of its state
   RestartPace pace;
 };
 
@@ -70,6 +75,8 @@ struct DeploymentOptions {
   // The admin interfaces, gRPC and HTTP, of each curtail service: sockets in the folder.
   bool admin = false;
   bool cpu_groups = false;  // for every instance; else only for those of services with a `cpu`
+  // Writes the addresses of services that scale to files in the folder, where callers find changes.
+  bool registry = false;
   // Services that Start() leaves to Restart(); the others get their addresses. REQUIRES: sockets.
   std::set<std::string> later;
   // Each curtail service listens at a socket in the folder, unless its `listen` says otherwise.
@@ -107,6 +114,10 @@ class Deployment {
   // Drains the instances of a service that run, for `grace` at most. Starts all of them, each at
   // its old address, and waits until they are ready. Errors: as Start(); those of Process::End().
   absl::Status Restart(const std::string& service, const Launch& launch, Nanos grace);
+  // Has a service run so many instances from now on: Tend() starts what is missing, and ends what is
+  // too much once callers do not know it any more. Errors: INVALID_ARGUMENT, FAILED_PRECONDITION (it
+  // does not scale while serving; says which do). REQUIRES: DeploymentOptions::registry.
+  absl::Status Scale(const std::string& service, int count);
   // Puts the limits of CPU time in force that the topology has. A start without them is not slow:
   // call it once all serve.
   absl::Status LimitCpu();
@@ -117,7 +128,7 @@ class Deployment {
   // second at least; what is left then is killed.
   void Stop(Nanos grace);
 
-  const std::vector<Instance>& instances() const { return instances_; }
+  const std::deque<Instance>& instances() const { return instances_; }
   const Addresses& addresses() const { return addresses_; }
 
  private:
@@ -139,6 +150,13 @@ class Deployment {
   void Enter(Instance& instance, Instance::State state);
   // Those in the folder, which a program that does not remove its own leaves behind.
   void RemoveSockets(const Instance& instance) const;
+  // An instance that the topology, or Scale(), has made.
+  Instance& Add(const ServiceSpec& service, int number);
+  // Does what Scale() wants of the instance; true if nothing else is to be done about it.
+  bool Rescale(Instance& instance);
+  // Its callers know of it from now on, or no more. Errors: INTERNAL.
+  absl::Status Register(const Instance& instance, bool there);
+  absl::Status WriteRegistered(const std::string& service) const;
   // Ends what is left of it and has it started again; `problem` says why, unless it ended by
   // itself.
   void Lost(Instance& instance, std::string problem = {});
@@ -147,7 +165,8 @@ class Deployment {
   const DeploymentOptions options_;
   const std::atomic<bool>& stop_;
   std::optional<CpuGroups> cpu_groups_;  // where a service needs one
-  std::vector<Instance> instances_;      // in the order of the topology
+  std::deque<Instance> instances_;       // in the order of the topology, then those of Scale()
+  std::map<std::string, int> wanted_;    // by Scale()
   Addresses addresses_;
 };
 

@@ -66,8 +66,10 @@ void SetAddress(const std::string& listen, std::map<std::string, std::string>* v
 }
 
 void SetNumbers(const ServiceSpec& service, int instance, std::map<std::string, std::string>* variables) {
-  (*variables)["shard"] = absl::StrCat(instance / service.replicas);
-  (*variables)["replica"] = absl::StrCat(instance % service.replicas);
+  const bool one_shard =
+      service.shards == 1;  // of which there may be more replicas now than the topology has
+  (*variables)["shard"] = absl::StrCat(one_shard ? 0 : instance / service.replicas);
+  (*variables)["replica"] = absl::StrCat(one_shard ? instance : instance % service.replicas);
   (*variables)["instance"] = absl::StrCat(instance);
 }
 
@@ -101,8 +103,16 @@ absl::StatusOr<std::vector<std::string>> CommandOf(const Topology& topology, con
     if (call.own) return {found->second.at(static_cast<size_t>(instance))};
     return found->second;
   };
+  // Where it finds all that there are, and will be.
+  const auto target_of = [&](const Wiring& call) {
+    const ServiceSpec* callee = topology.Find(call.service);
+    const bool registered = !setup.registry.empty() && !call.own && callee->ScalesWhileServing();
+    return registered ? absl::StrCat("file:", RegisteredAt(setup.registry, call.service))
+                      : absl::StrJoin(wanted_of(call), ",");
+  };
   for (const Wiring& call : service.calls) {
     variables[absl::StrCat(call.service, ".address")] = absl::StrJoin(wanted_of(call), ",");
+    variables[absl::StrCat(call.service, ".target")] = target_of(call);
   }
   absl::StatusOr<std::vector<std::string>> expanded = ExpandAll(service.run, variables);
   if (!expanded.ok()) return expanded;
@@ -114,7 +124,7 @@ absl::StatusOr<std::vector<std::string>> CommandOf(const Topology& topology, con
     const std::vector<std::string> wanted = wanted_of(call);
     if (wanted.empty() || (call.named && !service.IsHosted())) continue;
     if (call.named) {
-      add(call.flag, absl::StrCat(call.service, "=", absl::StrJoin(wanted, ",")));
+      add(call.flag, absl::StrCat(call.service, "=", target_of(call)));
     } else {
       for (const std::string& address : wanted) add(call.flag, address);
     }
@@ -144,9 +154,14 @@ absl::StatusOr<std::vector<std::string>> PrepareCommand(const Topology& topology
 }
 
 std::string InstanceName(const ServiceSpec& service, int instance) {
-  if (service.instances() == 1) return service.name;
+  if (service.instances() == 1 && instance == 0) return service.name;
+  if (service.shards == 1) return absl::StrCat(service.name, "-0.", instance);
   if (service.replicas == 1) return absl::StrCat(service.name, "-", instance);
   return absl::StrCat(service.name, "-", instance / service.replicas, ".", instance % service.replicas);
+}
+
+std::string RegisteredAt(const std::string& registry, const std::string& service) {
+  return absl::StrCat(registry, "/", service, ".addresses");
 }
 
 }  // namespace curtail::deploy

@@ -20,8 +20,10 @@ struct InstanceSetup {
   std::string listen;
   std::string admin;
   std::string http_admin;
-  std::string user;                     // ${user}; empty: the one that this process runs as
-  bool memory_only = false;             // say how much memory it takes, and end
+  std::string user;          // ${user}; empty: the one that this process runs as
+  bool memory_only = false;  // say how much memory it takes, and end
+  // Has a file NAME.addresses for each service that scales while serving; empty: there are none.
+  std::string registry;
   std::vector<std::string> more_flags;  // of its own
 };
 
@@ -43,6 +45,10 @@ absl::StatusOr<std::vector<std::string>> WrapperOf(const ServiceSpec& service, i
 absl::StatusOr<std::vector<std::string>> PrepareCommand(const Topology& topology, const std::string& entry);
 
 // "leaf-0", "leaf-0.1" (shard and replica), or "mid-tier" where there is one only.
+// That of a replica which the topology does not have is one that it may get.
 std::string InstanceName(const ServiceSpec& service, int instance);
+
+// The file of a registry (InstanceSetup) that has the addresses of a service, one a line.
+std::string RegisteredAt(const std::string& registry, const std::string& service);
 
 }  // namespace curtail::deploy

@@ -303,6 +303,11 @@ bool ServiceSpec::IsHosted() const {
   return grpc() && hosted.value_or(!Uses(*this, "${address}") && !Uses(*this, "${port}"));
 }
 
+bool ServiceSpec::ScalesWhileServing() const {
+  return scales && shards == 1 && IsHosted() && external.empty() &&
+         std::none_of(calls.begin(), calls.end(), [](const Wiring& call) { return call.own; });
+}
+
 bool ServiceSpec::TakesPort() const { return grpc() || protocol == "tcp" || Uses(*this, "${port}"); }
 
 absl::Status Topology::Check() const {

@@ -84,6 +84,8 @@ struct ServiceSpec {
   // True if it listens at a port, unless `listen` says otherwise; else at a Unix socket.
   bool TakesPort() const;
   int instances() const { return shards * replicas; }
+  // True if instances may come and go while it serves.
+  bool ScalesWhileServing() const;
 };
 
 // A Topology is one parsed file with its variables. Value type.

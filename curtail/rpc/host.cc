@@ -48,10 +48,9 @@ void LogComplaint(std::string text) {
 }
 
 // False if `target` is the address of one server.
-bool MayBeSeveral(const std::string& target) {
-  const absl::StatusOr<internal::Target> parsed = internal::ParseTarget(target);
-  if (!parsed.ok() || parsed->resolver->Changes()) return true;
-  const auto addresses = parsed->resolver->Resolve();  // looks nothing up: they do not change
+bool MayBeSeveral(const absl::StatusOr<internal::Target>& target) {
+  if (!target.ok() || target->resolver->Changes()) return true;
+  const auto addresses = target->resolver->Resolve();  // looks nothing up: they do not change
   return addresses.ok() && addresses->size() > 1;
 }
 
@@ -79,6 +78,11 @@ struct Env::Impl {
   std::map<std::string, Peer, std::less<>> peers;
   std::map<std::string, Channel, std::less<>> shared;  // by services of several instances
   ChannelOptions OptionsOf(const ChannelOptions& asked, bool several) const;
+  // Calls go to all instances, unless somebody has chosen a balancer.
+  void Spread(ChannelOptions* options) const {
+    if (options->balancer == ChannelOptions().balancer && flags->balancer.empty())
+      options->balancer = "least_request";
+  }
   std::vector<std::shared_ptr<void>> kept;
   struct Work {
     std::function<void()> start, stop;
@@ -115,9 +119,7 @@ Channel* Env::SharedChannel(std::string_view service) {
   auto instances = internal::ParseTargets(targets);
   if (!instances.ok()) return channels.front();
   ChannelOptions options = impl_->OptionsOf(impl_->peers.find(service)->second.asked, /*several=*/true);
-  if (options.balancer == ChannelOptions().balancer && impl_->flags->balancer.empty()) {
-    options.balancer = "least_request";
-  }
+  impl_->Spread(&options);
   options.resolver = *std::move(instances);
   return &impl_->shared
               .try_emplace(std::string(service), impl_->client.get(), std::string(service),
@@ -143,7 +145,9 @@ const std::vector<Channel*>& Env::Channels(std::string_view service, const Chann
   }
   if (const auto there = impl_->around->peers.find(service); there != impl_->around->peers.end()) {
     for (const std::string& address : there->second) {
-      const ChannelOptions options = impl_->OptionsOf(asked, MayBeSeveral(address));
+      const absl::StatusOr<internal::Target> target = internal::ParseTarget(address);
+      ChannelOptions options = impl_->OptionsOf(asked, MayBeSeveral(target));
+      if (target.ok() && target->resolver->max_age() > Nanos::zero()) impl_->Spread(&options);
       peer.pointers.push_back(&peer.channels.emplace_back(impl_->client.get(), address, options));
     }
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "curtail/base/clock.h"
 #include "curtail/exec/address.h"
 
 namespace curtail {
@@ -27,6 +28,10 @@ class Resolver {
 
   // False if every answer is the same, so that there is no need to ask twice.
   virtual bool Changes() const { return true; }
+
+  // The channel asks again at this age of an answer, though no connection has failed; zero: at none.
+  // ChannelOptions::min_resolve_interval does not apply then.
+  virtual Nanos max_age() const { return Nanos::zero(); }
 
   static constexpr size_t kMaxAddresses = 1024;
 };

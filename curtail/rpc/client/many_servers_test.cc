@@ -160,6 +160,30 @@ TEST(ManyServers, AFailureHasTheResolverAskedAgain) {
   AwaitAnswerOf(channel, "1");
 }
 
+// Property: an answer that grows old is asked for again without a failure, also after one that failed.
+TEST(ManyServers, AnAnswerThatGrowsOldIsAskedForAgain) {
+  ManyServers servers(2);
+  Client client;
+  const auto resolver = std::make_shared<ListResolver>(std::chrono::milliseconds(1));
+  ChannelOptions options = Balanced("round_robin");
+  options.resolver = resolver;
+  options.min_resolve_interval = std::chrono::hours(1);
+  options.initial_backoff = std::chrono::milliseconds(1);
+  Channel channel(&client, "search", options);
+  EXPECT_FALSE(Ask(channel).ok());
+  resolver->Set(servers.Addresses({0}));
+  AwaitAnswerOf(channel, "0");
+  resolver->Set(servers.Addresses({1}));
+  AwaitAnswerOf(channel, "1");
+  resolver->Set({});
+  const Deadline end = Deadline::In(kMaxTestWait);
+  for (const int asked = resolver->asked(); resolver->asked() < asked + 2 && !end.Expired();)
+    std::this_thread::yield();
+  EXPECT_EQ(Ask(channel).value_or("none"), "1") << "a failed answer takes nothing away";
+  resolver->Set(servers.Addresses({0}));
+  AwaitAnswerOf(channel, "0");
+}
+
 // Property: a name of several that fails takes no server from the list, and is asked for again without a failure of a call.
 TEST(ManyServers, ANameOfSeveralThatFailsKeepsItsServersAndIsAskedAgain) {
   ManyServers servers(2);

@@ -45,6 +45,8 @@ class WhoService final : public Service {
 // The addresses that the test says.
 class ListResolver final : public Resolver {
  public:
+  explicit ListResolver(Nanos max_age = Nanos::zero()) : max_age_(max_age) {}
+  Nanos max_age() const override { return max_age_; }
   void Set(std::vector<std::string> addresses) {
     std::lock_guard lock(mu_);
     addresses_ = std::move(addresses);
@@ -63,6 +65,7 @@ class ListResolver final : public Resolver {
   }
 
  private:
+  const Nanos max_age_;
   std::mutex mu_;
   int asked_ = 0;
   std::vector<std::string> addresses_;

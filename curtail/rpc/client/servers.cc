@@ -22,7 +22,7 @@
 //  N7  Lost() and Unreachable() may be called under a slot's mutex. They take mu_ and the mutex of NameLookups, under
 //      which no thread takes a slot's.
 //  N8  A server of the list is noticed when it fails, one that the list lacks is not. So after an answer that lacks some
-//      (PartialResolver) the next lookup is due without a failure.
+//      (PartialResolver), and where answers grow old (Resolver::max_age()), the next lookup is due without a failure.
 //
 // A place whose poller makes no more calls keeps its list, and connections to servers that are gone stay open until
 // these close them. No thread watches it that could do better.
@@ -135,21 +135,23 @@ void Servers::LookUp() {
   }
   const TimePoint now = Now();
   const ChannelOptions& options = settings_->options;
+  const Nanos max_age = resolver_->max_age();
   std::shared_ptr<const ServerList> before;  // ends outside of the mutex (N5)
   MutexLock lock(mu_);
   if (!answer.ok()) {
     next_lookup_ = now + backoff_.Next(options.initial_backoff, options.max_backoff, now);
+    if (max_age > Nanos::zero()) lookups_->At(next_lookup_, weak_from_this());  // N8
     if (list_ == nullptr) wrong_ = Apart(answer.status());
     return;
   }
+  Nanos wait = max_age > Nanos::zero() ? max_age : options.min_resolve_interval;
   if (complete) {
     backoff_.Reset();
-    next_lookup_ = now + options.min_resolve_interval;
   } else {
-    const Nanos wait = backoff_.Next(options.initial_backoff, options.max_backoff, now);
-    next_lookup_ = now + std::max(wait, options.min_resolve_interval);
-    lookups_->At(next_lookup_, weak_from_this());  // N8
+    wait = std::max(wait, backoff_.Next(options.initial_backoff, options.max_backoff, now));
   }
+  next_lookup_ = now + wait;
+  if (!complete || max_age > Nanos::zero()) lookups_->At(next_lookup_, weak_from_this());  // N8
   std::vector<Address>& addresses = *answer;
   // Duplicates would be one subchannel twice.
   for (size_t i = 0; i < addresses.size(); ++i) {

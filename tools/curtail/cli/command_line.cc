@@ -441,6 +441,7 @@ std::optional<int> ParseCommandLine(int argc, char** argv, Console& console, Com
   const std::pair<CLI::App*, Command> commands[] = {
       {AddUp(app, &line->up), Command::kUp},
       {AddDown(app, &line->down), Command::kDown},
+      {AddScale(app, &line->scale), Command::kScale},
       {AddPs(app, &line->ps), Command::kPs},
       {AddLogs(app, &line->logs), Command::kLogs},
       {AddLoad(app, &line->load), Command::kLoad},

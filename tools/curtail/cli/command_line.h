@@ -12,6 +12,7 @@
 #include "tools/curtail/deploy/down_command.h"
 #include "tools/curtail/deploy/logs_command.h"
 #include "tools/curtail/deploy/ps_command.h"
+#include "tools/curtail/deploy/scale_command.h"
 #include "tools/curtail/deploy/status_command.h"
 #include "tools/curtail/deploy/switch_command.h"
 #include "tools/curtail/deploy/up_command.h"
@@ -33,6 +34,7 @@ enum class Command {
   kVersion,
   kUp,
   kDown,
+  kScale,
   kPs,
   kLogs,
   kLoad,
@@ -56,6 +58,7 @@ struct CommandLine {
   Command command = Command::kVersion;
   UpFlags up;
   DownFlags down;
+  ScaleFlags scale;
   PsFlags ps;
   LogsFlags logs;
   LoadFlags load;

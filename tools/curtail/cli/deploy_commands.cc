@@ -11,6 +11,7 @@
 #include "tools/curtail/deploy/down_command.h"
 #include "tools/curtail/deploy/logs_command.h"
 #include "tools/curtail/deploy/ps_command.h"
+#include "tools/curtail/deploy/scale_command.h"
 #include "tools/curtail/deploy/status_command.h"
 #include "tools/curtail/deploy/switch_command.h"
 #include "tools/curtail/deploy/up_command.h"
@@ -161,6 +162,22 @@ CLI::App* AddDown(CLI::App& app, DownFlags* f) {
   command->add_option("--timeout", f->timeout, "For requests in flight; what is left then is killed")
       ->capture_default_str();
   command->footer("Example: curtail down hdsearch");
+  return command;
+}
+
+CLI::App* AddScale(CLI::App& app, ScaleFlags* f) {
+  CLI::App* command = app.add_subcommand("scale", "More or fewer instances of a service while it serves");
+  command->add_option("APP/SERVICE", f->target, "A service of an application that is up")->required();
+  command->add_option("N", f->count, "How many of it there shall be")->required()->check(CLI::Range(1, 256));
+  command->add_option("--timeout", f->timeout, "For new ones to serve, and old ones to end")
+      ->capture_default_str();
+  command->footer(
+      "Services with scales: true in the topology scale. Callers learn of new instances within 0.2 s. One "
+      "that\n"
+      "leaves gets no new calls, and finishes those that it has.\n"
+      "Examples:\n"
+      "  curtail scale social/read-post 3\n"
+      "  curtail scale social/read-post 1");
   return command;
 }
 

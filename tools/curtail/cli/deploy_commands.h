@@ -10,6 +10,7 @@ class App;
 namespace curtail::tool {
 
 struct DownFlags;
+struct ScaleFlags;
 struct LogsFlags;
 struct ObserveFlags;
 struct ProvisionFlags;
@@ -25,6 +26,7 @@ struct UpFlags;
 // Each adds its command to `app`, which owns it. Parsing writes into `f`, which outlives it.
 CLI::App* AddUp(CLI::App& app, UpFlags* f);
 CLI::App* AddDown(CLI::App& app, DownFlags* f);
+CLI::App* AddScale(CLI::App& app, ScaleFlags* f);
 CLI::App* AddProvision(CLI::App& app, ProvisionFlags* f);
 CLI::App* AddPs(CLI::App& app, PsFlags* f);
 CLI::App* AddLogs(CLI::App& app, LogsFlags* f);

@@ -34,6 +34,7 @@ constexpr size_t kMaxProcesses = 1u << 16;
 constexpr int kMaxPid = 1 << 30;
 constexpr int kLockTries = 20;
 constexpr useconds_t kLockRetryUs = 10000;
+constexpr char kScaleRequests[] = "/scale";  // a file a service, which has the number
 // The settings have keys for each service.
 constexpr internal::JsonKind kKind = {"state of an application", 8, 8192};
 
@@ -78,6 +79,16 @@ std::vector<std::string> ShippedNames() {
   return names;
 }
 
+// In one step, so that readers see the old or the new one. Errors: INTERNAL.
+absl::Status Replace(const std::string& path, const std::string& text) {
+  const std::string next = absl::StrCat(path, ".next");
+  std::ofstream out(next, std::ios::binary | std::ios::trunc);
+  out << text;
+  out.close();
+  if (out && std::rename(next.c_str(), path.c_str()) == 0) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("cannot write ", path, ": ", ErrorText(errno)));
+}
+
 bool IsHeld(const std::string& lock_path) {
   const int fd = open(lock_path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0) return false;
@@ -102,6 +113,7 @@ std::string ToJson(const UpState& state) {
                          {"http_admin", p.http_admin},
                          {"under", p.under},
                          {"log", p.log},
+                         {"scales", p.scales},
                          {"restarts", p.restarts},
                          {"problem", p.problem},
                          {"problem_unix_ms", p.problem_unix_ms},
@@ -150,6 +162,7 @@ absl::StatusOr<UpState> ParseUpState(std::string_view text) {
     p.http_admin = node["http_admin"].Text();
     p.under = node["under"].Text();
     p.log = node["log"].Text();
+    p.scales = node["scales"].Flag();
     p.restarts = node["restarts"].Int(kMaxPid);
     p.problem = node["problem"].Text();
     p.problem_unix_ms = static_cast<int64_t>(node["problem_unix_ms"].Count(INT64_MAX));
@@ -206,6 +219,7 @@ absl::StatusOr<std::unique_ptr<RunFolder>> RunFolder::Take(const std::string& ap
     std::error_code ignored;
     if (entry.path() != lock_path) std::filesystem::remove_all(entry.path(), ignored);
   }
+  if (absl::Status made = MakePrivate(absl::StrCat(path, kScaleRequests)); !made.ok()) return made;
   return folder;
 }
 
@@ -221,14 +235,25 @@ absl::Status RunFolder::WritePid() const {
 }
 
 absl::Status RunFolder::Write(const UpState& state) const {
-  const std::string next = absl::StrCat(path_, "/state.json.next");
-  std::ofstream out(next, std::ios::binary | std::ios::trunc);
-  out << ToJson(state);
-  out.close();
-  if (!out || std::rename(next.c_str(), absl::StrCat(path_, "/state.json").c_str()) != 0) {
-    return absl::InternalError(absl::StrCat("cannot write ", path_, "/state.json: ", ErrorText(errno)));
+  return Replace(absl::StrCat(path_, "/state.json"), ToJson(state));
+}
+
+absl::Status AskToScale(const std::string& application, const std::string& service, int count) {
+  return Replace(absl::StrCat(RunFolderOf(application), kScaleRequests, "/", service),
+                 absl::StrCat(count, "\n"));
+}
+
+std::map<std::string, int> RunFolder::TakeScaleRequests() const {
+  std::map<std::string, int> requests;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(path_ + kScaleRequests, error)) {
+    int count = 0;
+    if (entry.path().extension() == ".next" || !(std::ifstream(entry.path()) >> count)) continue;
+    requests[entry.path().filename()] = count;
+    std::error_code ignored;
+    std::filesystem::remove(entry.path(), ignored);
   }
-  return absl::OkStatus();
+  return requests;
 }
 
 std::vector<std::string> ApplicationsUp() {

@@ -42,6 +42,7 @@ struct ProcessState {
   std::string http_admin;  // of curl --unix-socket; empty: none
   std::string under;       // the config or policy it was started under; empty: its default
   std::string log;         // path; empty: none
+  bool scales = false;     // `curtail scale` may change how many there are of its service
   int restarts = 0;
   std::string problem;          // why it ended last
   int64_t problem_unix_ms = 0;  // when
@@ -79,6 +80,8 @@ class RunFolder {
   absl::Status WritePid() const;
   // Replaces the state in one step, so that readers see the old or the new one.
   absl::Status Write(const UpState& state) const;
+  // How many instances of which services AskToScale() wants, since the last call.
+  std::map<std::string, int> TakeScaleRequests() const;
 
  private:
   RunFolder(std::string path, int lock) : path_(std::move(path)), lock_(lock) {}
@@ -97,6 +100,8 @@ bool WasUp(const std::string& application);
 absl::StatusOr<UpState> ReadUpState(const std::string& application);
 // True if a process holds the lock.
 bool IsUp(const std::string& application);
+// Asks the process that looks after an application for so many instances of a service. Errors: INTERNAL.
+absl::Status AskToScale(const std::string& application, const std::string& service, int count);
 // The process that holds it, as it wrote into the lock file. Errors: NOT_FOUND.
 absl::StatusOr<pid_t> KeeperOf(const std::string& application);
 

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -150,12 +151,12 @@ absl::Status CheckMemory(const deploy::Topology& topology, const UpFlags& flags,
 
 // ----- while it is up ------------------------------------------------------------------------------------------------
 
-const deploy::Instance& EntryOf(const std::vector<deploy::Instance>& instances) {
+const deploy::Instance& EntryOf(const std::deque<deploy::Instance>& instances) {
   return *std::find_if(instances.begin(), instances.end(),
                        [](const deploy::Instance& instance) { return instance.service->entry; });
 }
 
-std::string Summary(const deploy::Topology& topology, const std::vector<deploy::Instance>& instances,
+std::string Summary(const deploy::Topology& topology, const std::deque<deploy::Instance>& instances,
                     const std::string& dashboard, bool detached) {
   const deploy::Instance& entry = EntryOf(instances);
   const deploy::ServiceSpec& service = topology.entry();
@@ -200,6 +201,7 @@ int Supervise(const deploy::Topology& topology, const UpFlags& flags, Nanos star
   deploy::DeploymentOptions options;
   options.folder = folder.path();
   options.admin = true;
+  options.registry = true;
   options.start_timeout = start_timeout;
   options.observer = [&reporter](const deploy::Instance& instance) { reporter.Changed(instance); };
   absl::StatusOr<std::unique_ptr<deploy::Deployment>> deployment =
@@ -215,7 +217,7 @@ int Supervise(const deploy::Topology& topology, const UpFlags& flags, Nanos star
         absl::StrCat("the logs are in ", folder.path(),
                      foreign ? "; a program that is no curtail service has the key hosted: false" : ""));
   }
-  const std::vector<deploy::Instance>& instances = (*deployment)->instances();
+  const std::deque<deploy::Instance>& instances = (*deployment)->instances();
   const std::string entry = EntryOf(instances).address;
   if (!topology.prepare.empty()) console.Progress("all are ready; preparing");
   if (absl::Status prepared = deploy::Prepare(topology, entry, folder.path(), stop); !prepared.ok()) {
@@ -227,6 +229,10 @@ int Supervise(const deploy::Topology& topology, const UpFlags& flags, Nanos star
   reporter.Up(entry);
   on_up(instances, *dashboard == nullptr ? "" : (*dashboard)->address());
   while (!stop.load(std::memory_order_relaxed)) {
+    for (const auto& [service, count] : folder.TakeScaleRequests()) {
+      if (absl::Status scales = (*deployment)->Scale(service, count); !scales.ok())
+        console.Error(std::string(Message(scales)), "");
+    }
     (*deployment)->Tend();
     poll(nullptr, 0, kTendMs);  // a signal ends it
   }
@@ -251,7 +257,7 @@ int Supervise(const deploy::Topology& topology, const UpFlags& flags, Nanos star
     if (report >= 0) close(report);
     report = -1;
   };
-  const auto on_up = [&](const std::vector<deploy::Instance>& instances, const std::string& dashboard) {
+  const auto on_up = [&](const std::deque<deploy::Instance>& instances, const std::string& dashboard) {
     console.Print(Summary(topology, instances, dashboard, true));
     fflush(stdout);
     const std::string log = absl::StrCat(folder.path(), "/curtail-up.log");
@@ -351,7 +357,7 @@ int RunUp(const UpFlags& flags, Console& console, const std::atomic<bool>& stop)
     return RunInBackground(*topology, flags, *start_timeout, *std::move(folder), console, stop);
   }
   return Supervise(*topology, flags, *start_timeout, **folder, console, stop,
-                   [&](const std::vector<deploy::Instance>& instances, const std::string& dashboard) {
+                   [&](const std::deque<deploy::Instance>& instances, const std::string& dashboard) {
                      console.Print(Summary(*topology, instances, dashboard, false));
                      fflush(stdout);
                    });

@@ -47,17 +47,27 @@ void UpReporter::Changed(const deploy::Instance& instance) {
   p.http_admin = instance.http_admin;
   p.under = instance.service->policy.empty() ? instance.service->config : instance.service->policy;
   p.log = instance.log;
+  p.scales = instance.service->ScalesWhileServing();
   p.restarts = instance.restarts;
   p.problem = instance.problem;
   if (instance.state == deploy::Instance::State::kWaiting) p.problem_unix_ms = NowUnixMs();
   p.since_unix_ms = NowUnixMs();
-  const auto found = index_.emplace(p.name, state_.processes.size());
-  if (found.second) state_.processes.emplace_back();
-  ProcessState& kept = state_.processes[found.first->second];
-  if (p.problem_unix_ms == 0) p.problem_unix_ms = kept.problem_unix_ms;
-  kept = std::move(p);
+  auto kept = std::ranges::find(state_.processes, p.name, &ProcessState::name);
+  if (instance.left) {
+    if (kept != state_.processes.end()) state_.processes.erase(kept);
+  } else {
+    if (kept == state_.processes.end()) kept = state_.processes.emplace(PlaceFor(p.service));
+    if (p.problem_unix_ms == 0) p.problem_unix_ms = kept->problem_unix_ms;
+    *kept = std::move(p);
+  }
   Write();
   Tell(instance);
+}
+
+std::vector<ProcessState>::iterator UpReporter::PlaceFor(std::string_view service) {
+  const auto like = std::find_if(state_.processes.rbegin(), state_.processes.rend(),
+                                 [&](const ProcessState& p) { return p.service == service; });
+  return like == state_.processes.rend() ? state_.processes.end() : like.base();
 }
 
 void UpReporter::Up(const std::string& entry) {
@@ -79,7 +89,10 @@ void UpReporter::Tell(const deploy::Instance& instance) {
   if (instance.state == deploy::Instance::State::kWaiting) {
     console_.Note(absl::StrCat(instance.name, " ", instance.problem, "\nit is started again"));
   } else if (up_ && instance.state == deploy::Instance::State::kReady) {
-    console_.Note(absl::StrCat(instance.name, " is back at ", instance.address));
+    console_.Note(absl::StrCat(instance.name, instance.restarts > 0 ? " is back at " : " serves at ",
+                               instance.address));
+  } else if (up_ && instance.left) {
+    console_.Note(absl::StrCat(instance.name, " has left"));
   } else if (!up_) {
     const auto ready = std::count_if(state_.processes.begin(), state_.processes.end(), [](const auto& p) {
       return p.state == deploy::StateName(deploy::Instance::State::kReady) ||

@@ -4,8 +4,9 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "curtail/deploy/deployment.h"
 #include "curtail/deploy/topology.h"
@@ -36,11 +37,12 @@ class UpReporter {
   // A disk that is full must not end the application: the state is then older than it could be, and said once.
   void Write();
   void Tell(const deploy::Instance& instance);
+  // Behind those of the same service.
+  std::vector<ProcessState>::iterator PlaceFor(std::string_view service);
 
   const RunFolder& folder_;
   Console& console_;
   UpState state_;
-  std::map<std::string, size_t> index_;
   int total_ = 0;
   bool up_ = false, ending_ = false, complained_ = false;
   Dashboard* dashboard_ = nullptr;

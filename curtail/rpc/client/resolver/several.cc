@@ -43,6 +43,14 @@ class SeveralTargets final : public PartialResolver {
   bool Changes() const override {
     return std::ranges::any_of(each_, [](const auto& one) { return one->Changes(); });
   }
+  Nanos max_age() const override {
+    Nanos least = Nanos::zero();
+    for (const auto& one : each_) {
+      const Nanos age = one->max_age();
+      if (age > Nanos::zero() && (least == Nanos::zero() || age < least)) least = age;
+    }
+    return least;
+  }
 
  private:
   struct Answer {

@@ -15,11 +15,8 @@ struct Scheme {
 };
 
 constexpr Scheme kSchemes[] = {
-    {"dns", ParseDns},
-    {"ipv4", ParseIpv4},
-    {"ipv6", ParseIpv6},
-    {"unix", ParseUnix},
-    {"unix-abstract", ParseUnixAbstract},
+    {"dns", ParseDns},   {"file", ParseFile}, {"ipv4", ParseIpv4},
+    {"ipv6", ParseIpv6}, {"unix", ParseUnix}, {"unix-abstract", ParseUnixAbstract},
 };
 
 class FixedResolver final : public Resolver {

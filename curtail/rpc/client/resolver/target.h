@@ -32,6 +32,7 @@ inline constexpr size_t kMaxTargetBytes = 4096;
 
 // The strategies. Each gets the text after the scheme and its colon; all of it for ParseShort().
 absl::StatusOr<Target> ParseDns(std::string_view rest);
+absl::StatusOr<Target> ParseFile(std::string_view rest);
 absl::StatusOr<Target> ParseIpv4(std::string_view rest);
 absl::StatusOr<Target> ParseIpv6(std::string_view rest);
 absl::StatusOr<Target> ParseUnix(std::string_view rest);

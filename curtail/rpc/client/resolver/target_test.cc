@@ -5,9 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <fstream>
 #include <thread>
 
 #include "curtail/base/strings.h"
+#include "curtail/base/temp_dir_testing.h"
 
 namespace curtail::internal {
 namespace {
@@ -137,6 +140,42 @@ TEST(Target, OfSeveralAnAnswerIsKeptFromItsFirstFailureOn) {
   EXPECT_EQ(together->ResolveParts(&complete)->size(), 1u);
 }
 
+std::vector<std::string> AddressesOf(Resolver& resolver) {
+  const absl::StatusOr<std::vector<Address>> addresses = resolver.Resolve();
+  if (!addresses.ok()) return {addresses.status().ToString()};
+  std::vector<std::string> all;
+  for (const Address& address : *addresses) all.push_back(address.ToString());
+  return all;
+}
+
+TEST(Target, AFileHasAnAddressALineAndMayChange) {
+  TempDir dir;
+  const std::string path = dir.File("search.addresses");
+  const auto write = [&](std::string_view text) {
+    std::ofstream(path + ".next") << text;
+    ASSERT_EQ(std::rename((path + ".next").c_str(), path.c_str()), 0);
+  };
+  const absl::StatusOr<Target> target = ParseTarget(Join("file:", path));
+  ASSERT_TRUE(target.ok()) << target.status();
+  Resolver& resolver = *target->resolver;
+  EXPECT_TRUE(resolver.Changes());
+  EXPECT_GT(resolver.max_age(), Nanos::zero());
+  EXPECT_EQ(resolver.Resolve().status().code(), absl::StatusCode::kNotFound);
+  write("127.0.0.1:80\n# the second\nunix:/a\n\n");
+  EXPECT_THAT(AddressesOf(resolver), ElementsAre("127.0.0.1:80", "unix:/a"));
+  write("[::1]:81");
+  EXPECT_THAT(AddressesOf(resolver), ElementsAre("[::1]:81"));
+  write("");
+  EXPECT_THAT(AddressesOf(resolver), ElementsAre(HasSubstr("names no server")));
+  write("127.0.0.1:80\nsearch.example:80\n");
+  EXPECT_THAT(AddressesOf(resolver),
+              ElementsAre(HasSubstr(".addresses:2: \"search.example:80\": write HOST:PORT")));
+  write(std::string(300'000, '#'));
+  EXPECT_THAT(AddressesOf(resolver), ElementsAre(HasSubstr("RESOURCE_EXHAUSTED")));
+  EXPECT_FALSE(ParseTarget("file:").ok());
+  EXPECT_EQ((*ParseTargets({"127.0.0.1:80", Join("file:", path)}))->max_age(), resolver.max_age());
+}
+
 TEST(Target, WhatIsWrongIsRefusedWithAHint) {
   for (const char* text : {"",
                            "nonsense",
@@ -170,7 +209,7 @@ TEST(Target, WhatIsWrongIsRefusedWithAHint) {
         << text;
   }
   EXPECT_THAT(std::string(Message(ParseTarget("xds:///name").status())),
-              HasSubstr("unknown scheme \"xds\"; there are dns, ipv4, ipv6, unix, unix-abstract"));
+              HasSubstr("unknown scheme \"xds\"; there are dns, file, ipv4, ipv6, unix, unix-abstract"));
   EXPECT_FALSE(ParseTarget(std::string(kMaxTargetBytes + 1, 'a')).ok());
   std::string many = "ipv4:";
   while (many.size() < kMaxTargetBytes - 20) many += "1.1.1.1:1,";

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Scales a service of the toy application out and in under load: no request fails, and each instance gets its share.
+
+Usage: scale_test.py CASE CURTAIL TOY SCRATCH_FOLDER
+"""
+
+import contextlib
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import time
+
+from tooling import MAX_WAIT_S, expect_nothing_left, run_case
+
+TOPOLOGY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "kit", "topology.yaml")
+REQUEST = ("--method", "curtail.toy.Front/Compose", "--data", '{"user": "ann", "words": {"text": "{{index}} words"}}')
+
+
+@contextlib.contextmanager
+def up(tools):
+    tools.env["PATH"] = os.path.dirname(tools.hdsearch) + ":" + os.environ["PATH"]
+    code, out, err = tools.run("up", TOPOLOGY, "--detach")
+    assert code == 0, (out, err)
+    try:
+        yield
+    finally:
+        assert tools.run("down", "toy")[0] == 0
+    expect_nothing_left()
+
+
+def counts(tools):
+    """The processes of the service `count`, by name."""
+    code, out, _ = tools.run("ps", "--json")
+    assert code == 0, out
+    return {p["name"]: p for app in json.loads(out) for p in app["processes"] if p["service"] == "count"}
+
+
+def served(process):
+    connection = http.client.HTTPConnection("localhost", timeout=MAX_WAIT_S)
+    connection.sock = socket.socket(socket.AF_UNIX)
+    connection.sock.connect(process["http_admin"].removeprefix("unix:"))
+    connection.request("GET", "/metrics")
+    page = connection.getresponse().read().decode()
+    connection.close()
+    return sum(float(n) for n in re.findall(r'^rpc_server_duration_seconds_count\{[^}]*Number[^}]*\} (\S+)', page, re.M))
+
+
+def load(tools, seconds):
+    """Requests at 300 a second, which must all succeed by the time finish() is called."""
+    path = tools.path("load.json")
+    process = tools.start("load", "toy", *REQUEST, "--rps", "300", "--warmup", "0s", "--duration", f"{seconds}s", "--json", path)
+
+    def finish():
+        out, err = process.communicate(timeout=MAX_WAIT_S)
+        assert process.returncode in (0, 98), (out, err)  # 98: a busy machine sent late
+        with open(path) as file:
+            run = json.load(file)["runs"][0]
+        assert run["codes"] == {"OK": run["requests"]["scheduled"]}, (run["requests"], run["codes"], run["errors"])
+
+    return finish
+
+
+def scale(tools, count):
+    code, out, err = tools.run("scale", "toy/count", str(count))
+    assert code == 0, (out, err)
+    return out
+
+
+def test_load(tools):
+    """Out, a share for each at once, and in again: each within the same run of load."""
+    with up(tools):
+        finish = load(tools, 9)
+        assert scale(tools, 3) == "toy/count: 1 -> 3 instances\n"
+        before = {name: served(p) for name, p in counts(tools).items()}
+        assert sorted(before) == ["count", "count-0.1", "count-0.2"], before
+        limit = time.monotonic() + MAX_WAIT_S
+        while True:
+            got = {name: served(p) - before[name] for name, p in counts(tools).items()}
+            if sum(got.values()) >= 900:
+                break
+            assert time.monotonic() < limit, got
+            time.sleep(0.05)
+        for name, calls in got.items():
+            assert abs(calls / sum(got.values()) - 1 / 3) < 0.05, (name, got)
+        assert scale(tools, 1) == "toy/count: 3 -> 1 instances\n"
+        assert list(counts(tools)) == ["count"]
+        finish()
+
+
+def test_again(tools):
+    """What has left comes back; what was killed does so by itself, and is known to its callers."""
+    with up(tools):
+        for number in (2, 1, 2):
+            scale(tools, number)
+        one = counts(tools)["count-0.1"]
+        os.kill(one["pid"], signal.SIGKILL)
+        limit = time.monotonic() + MAX_WAIT_S
+        while counts(tools)["count-0.1"]["pid"] in (0, one["pid"]):
+            assert time.monotonic() < limit
+            time.sleep(0.05)
+        scale(tools, 2)  # once both serve
+        before = served(counts(tools)["count-0.1"])
+        load(tools, 1)()
+        assert served(counts(tools)["count-0.1"]) > before
+
+
+def test_refuses(tools):
+    def refused(code, text, *args):
+        got, out, err = tools.run("scale", *args)
+        assert got == code and text in err, (got, out, err)
+
+    refused(104, "toy is not up", "toy/count", "2")
+    with up(tools):
+        refused(104, "no service user that scales while it serves; there are count", "toy/user", "2")
+        refused(104, "there are count", "toy", "2")
+        refused(104, "N", "toy/count", "0")
+        refused(104, "N", "toy/count", "1000")
+
+
+run_case(globals())

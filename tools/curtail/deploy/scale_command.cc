@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/curtail/deploy/scale_command.h"
+
+#include <poll.h>
+
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "curtail/base/clock.h"
+#include "curtail/base/strings.h"
+#include "curtail/term/exit_code.h"
+#include "tools/curtail/cli/flags.h"
+#include "tools/curtail/deploy/run_folder.h"
+
+namespace curtail::tool {
+namespace {
+
+constexpr int kAskAgainMs = 50;
+constexpr int kUntilKnownMs = 500;  // for callers to look, every 0.2 s, and for the address to be there
+
+struct Look {
+  int there = 0;  // instances, in any state
+  int ready = 0;
+  std::string problem;  // of one that does not serve
+};
+
+Look LookAt(const UpState& state, std::string_view service) {
+  Look look;
+  for (const ProcessState& process : state.processes) {
+    if (process.service != service) continue;
+    ++look.there;
+    if (process.state == "ready") ++look.ready;
+    if (process.state == "waiting") look.problem = absl::StrCat(process.name, " ", process.problem);
+  }
+  return look;
+}
+
+// Errors: FAILED_PRECONDITION, which names those that scale.
+absl::Status CheckScales(const UpState& state, const std::string& service) {
+  std::vector<std::string> names;
+  for (const ProcessState& process : state.processes) {
+    if (!process.scales) continue;
+    if (process.service == service) return absl::OkStatus();
+    if (names.empty() || names.back() != process.service) names.push_back(process.service);
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat(state.application, " has no service ", service, " that scales while it serves",
+                   names.empty() ? " (scales: true in the topology)"
+                                 : absl::StrCat("; there are ", absl::StrJoin(names, ", "))));
+}
+
+int Fail(Console& console, const absl::Status& status, int code = kBadConfig, const std::string& hint = {}) {
+  console.Error(std::string(Message(status)), hint);
+  return code;
+}
+
+}  // namespace
+
+int RunScale(const ScaleFlags& flags, Console& console, const std::atomic<bool>& stop) {
+  const absl::StatusOr<Nanos> timeout = ParseDuration(flags.timeout);
+  if (!timeout.ok()) return Fail(console, timeout.status());
+  const size_t slash = flags.target.find('/');
+  const std::string application = flags.target.substr(0, slash);
+  const std::string service = slash == std::string::npos ? "" : flags.target.substr(slash + 1);
+  absl::StatusOr<UpState> state = ReadUpState(application);
+  if (!state.ok()) return Fail(console, state.status(), kBadConfig, "curtail ps lists what is up");
+  if (absl::Status scales = CheckScales(*state, service); !scales.ok()) return Fail(console, scales);
+  const Look before = LookAt(*state, service);
+  if (absl::Status asked = AskToScale(application, service, flags.count); !asked.ok())
+    return Fail(console, asked, kFailed);
+
+  const Deadline deadline = Deadline::In(*timeout);
+  Look now = before;
+  while (now.there != flags.count || now.ready != flags.count) {
+    if (stop.load(std::memory_order_relaxed))
+      return Fail(console, absl::CancelledError("interrupted"), kInterrupted,
+                  absl::StrCat(service, " goes on to ", flags.count, " instances"));
+    const bool fails = !now.problem.empty() && now.problem != before.problem;
+    if (fails || deadline.Expired()) {
+      return Fail(
+          console,
+          absl::AbortedError(absl::StrCat(now.ready, " of ", flags.count, " instances of ", service, " serve",
+                                          now.problem.empty() ? "" : absl::StrCat("; ", now.problem))),
+          kFailed, absl::StrCat("back to what was: curtail scale ", flags.target, " ", before.there));
+    }
+    console.Progress(absl::StrCat(service, ": ", now.ready, " of ", flags.count, " serve"));
+    poll(nullptr, 0, kAskAgainMs);
+    state = ReadUpState(application);
+    if (!state.ok()) return Fail(console, state.status(), kFailed);
+    now = LookAt(*state, service);
+  }
+  if (flags.count > before.there) poll(nullptr, 0, kUntilKnownMs);
+  console.Progress({});
+  console.Print(absl::StrCat(flags.target, ": ", before.there, " -> ", flags.count, " instances\n"));
+  return kOk;
+}
+
+}  // namespace curtail::tool
