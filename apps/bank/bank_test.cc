@@ -39,6 +39,7 @@ constexpr size_t kShards = 2;
 
 // A customer's account, as a load test knows it.
 struct Own {
+  uint64_t owner = 0;
   std::string token;
   uint64_t id = 0;
   std::string iban;
@@ -56,7 +57,8 @@ class BankTest : public testing::Test {
     ASSERT_TRUE(users.ok()) << users.status();
     for (const apps::LoadUser& user : *users) {
       ASSERT_EQ(user.more.size(), 4u);
-      for (const size_t i : {0, 2}) all_.push_back({user.token, std::stoull(user.more[i]), user.more[i + 1]});
+      for (const size_t i : {0, 2})
+        all_.push_back({user.id, user.token, std::stoull(user.more[i]), user.more[i + 1]});
     }
   }
   void TearDown() override {
@@ -290,6 +292,29 @@ TEST_F(BankTest, AnothersMoneyIsAsIfItWereNotThere) {
   EXPECT_TRUE(absl::IsNotFound(Look(ann.token, payment.id(), &seen)));
   EXPECT_TRUE(Look(bob.token, payment.id(), &seen).ok());
   EXPECT_EQ(CentsOf(bob), kDeposit - 1);
+}
+
+// A shard's refusal stands: an attempt of before that is late books nothing that its payment calls REFUSED.
+TEST_F(BankTest, ALateAttemptDoesNotTurnARefusalRound) {
+  const Own &from = all_[0], &to = Other(from, /*same_shard=*/true);
+  Channel posting(&client_, app_->AddressOf("posting", static_cast<int>(from.shard())));
+  const Posting::Stub shard(&posting);
+  TransferOrder order;
+  order.set_owner(from.owner);
+  order.set_request("late"), order.set_text("rent");
+  order.set_from(from.id), order.set_to(to.id), order.set_cents(kDeposit + 1);
+  const auto transfer = [&](Entry* entry) {
+    Context ctx(kMaxTestWait);
+    return shard.Transfer(ctx, order, entry);
+  };
+  Entry entry;
+  EXPECT_TRUE(absl::IsFailedPrecondition(transfer(&entry)));
+  ASSERT_TRUE(Pay(PaymentOf(to, from, 1)).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(transfer(&entry)));
+  EXPECT_EQ(CentsOf(from), kDeposit + 1);
+  order.set_request("in time");
+  EXPECT_TRUE(transfer(&entry).ok());
+  EXPECT_EQ(CentsOf(from), 0);
 }
 
 TEST_F(BankTest, AnOrderIsFinishedWithoutItsCaller) {

@@ -14,6 +14,7 @@
 #include "apps/kit/accounts/id_source.h"
 #include "apps/kit/data/data.h"
 #include "apps/kit/ledger/ledger.h"
+#include "apps/kit/wall_clock.h"
 #include "curtail/base/clock.h"
 #include "curtail/base/strings.h"
 #include "curtail/rpc/host.h"
@@ -30,12 +31,6 @@ inline constexpr Nanos kStepTime = std::chrono::seconds(5);
 struct Data : apps::DataOptions {
   Data() { application = kApplication; }
 };
-
-// Since 1970.
-inline int64_t NowMs() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
-}
 
 // The bank's own account in a shard, which has no limit: the other side of deposits.
 inline uint64_t BanksOwn(size_t shard) { return apps::kInTransit + 1 + shard; }

@@ -65,7 +65,7 @@ class BankFiller {
 
 // A request of the bank's own account is named by the account that it fills, so that each is filled once.
 absl::Status Deposit(SqlSession& s, const Shard& shard, uint64_t account, int64_t cents) {
-  const apps::Ledger ledger(shard.index, NowMs);
+  const apps::Ledger ledger(shard.index, apps::NowMs);
   const uint64_t own = BanksOwn(shard.index);
   absl::Status status = ledger.Open(s, {.id = own, .limit = apps::kUnlimited});
   if (!status.ok()) return status;

@@ -23,7 +23,7 @@ void Put(const apps::Booked& booked, Entry* entry) {
 
 struct PostingService final : Posting::CoroutineService {
   PostingService(SqlDatabase& d, Env& env)
-      : db(d), shard(env.shard().index), shards(env), ledger(shard, NowMs), deliverer([this](auto stopping) {
+      : db(d), shard(env.shard().index), shards(env), ledger(shard, apps::NowMs), deliverer([this](auto stopping) {
           return ledger.Deliver(
               db, [this](const auto& sent, auto* arrived) { return Send(sent, arrived); }, stopping);
         }) {
@@ -45,17 +45,23 @@ struct PostingService final : Posting::CoroutineService {
       posting.entries[1].account = apps::kInTransit;
       posting.to = apps::Place{static_cast<uint32_t>(other), request.to()};
     }
+    const apps::LedgerRequest name{request.owner(), request.request()};
+    std::vector<apps::Booked> booked;
     absl::Status status = co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
       apps::AccountState state;
       absl::Status owned = Owned(s, request.from(), request.owner(), 0, &state);
-      if (!owned.ok()) return owned;
-      std::vector<apps::Booked> booked;
-      absl::Status posted = ledger.Post(s, {request.owner(), request.request()}, posting, &booked);
-      for (const apps::Booked& entry : booked) {
-        if (entry.account == request.from()) Put(entry, reply);
-      }
-      return posted;
+      return owned.ok() ? ledger.Post(s, name, posting, &booked) : owned;
     });
+    if (absl::IsFailedPrecondition(status) || absl::IsNotFound(status)) {
+      booked.clear();
+      absl::Status kept = co_await db.Writing(
+          ctx.deadline(), [&](SqlSession& s) { return ledger.Refuse(s, name, posting, &booked); });
+      const bool impossible = absl::IsInvalidArgument(kept);  // it needs no refusal to be remembered
+      if (!impossible && (!kept.ok() || !booked.empty())) status = kept;
+    }
+    for (const apps::Booked& entry : booked) {
+      if (entry.account == request.from()) Put(entry, reply);
+    }
     if (status.ok() && posting.to) deliverer.Wake();
     co_return status;
   }

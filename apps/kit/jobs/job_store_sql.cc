@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "apps/kit/jobs/job_store.h"
+#include "apps/kit/wall_clock.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::apps {
@@ -21,11 +22,6 @@ constexpr int kJobsAtOnce = 64;
 constexpr int64_t kFirstRetryMs = 50, kLastRetryMs = 10'000;
 // Without jobs: a process that this one replaces may still put some.
 constexpr Nanos kIdleLook = std::chrono::seconds(1);
-
-int64_t NowMs() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
-}
 
 int64_t RowOf(const Job& job) {
   int64_t row = 0;

@@ -7,6 +7,7 @@
 //  L2  Writers of one database take turns (sql.h), from the first statement of a transaction to its commit. So the numbers of
 //      postings, holds and versions have no gaps and become visible in order: a follower misses none.
 //  L3  Entries are added, never changed. The answer to a request is read from them, so that a repetition has the same.
+//      A refusal that somebody acts on is kept as an answer, too: no late attempt turns it round.
 //  L4  The row of an account is the state behind its last entry. What is held is the sum over its holds that are not settled.
 //  L5  A hold that expires is settled by the first write that needs its money. From then on it is expired, whatever a clock says.
 //  L6  A transfer is decided in the shard of the sender. Its cents are in kInTransit there, until they arrive or come back.
@@ -34,6 +35,7 @@ using namespace ledger;
 namespace {
 
 constexpr int64_t kBack = -1;
+constexpr uint64_t kRefused = 0;  // as an answer
 constexpr uint32_t kTransfersAtOnce = 64;
 constexpr Nanos kStepTime = std::chrono::seconds(5);
 
@@ -198,13 +200,29 @@ absl::Status Ledger::Close(SqlSession& s, uint64_t account) const {
 
 absl::Status Ledger::Post(SqlSession& s, const LedgerRequest& request, const Posting& posting,
                           std::vector<Booked>* booked) const {
+  const size_t before = booked->size();
+  absl::Status status = Answer(
+      s, request, posting,
+      [&](uint64_t* id) { return Write(s, posting, posting.to ? posting.to->account : 0, id); }, booked);
+  if (status.ok() && booked->size() == before)
+    return absl::FailedPreconditionError(Join("the request \"", request.name, "\" was refused"));
+  return status;
+}
+
+absl::Status Ledger::Refuse(SqlSession& s, const LedgerRequest& request, const Posting& posting,
+                            std::vector<Booked>* booked) const {
+  return Answer(s, request, posting, [](uint64_t*) { return absl::OkStatus(); }, booked);
+}
+
+absl::Status Ledger::Answer(SqlSession& s, const LedgerRequest& request, const Posting& posting,
+                            absl::FunctionRef<absl::Status(uint64_t* id)> decide,
+                            std::vector<Booked>* booked) const {
   absl::Status status = CheckRequest(request);
   if (status.ok()) status = CheckPosting(posting, shard_);
   if (!status.ok()) return status;
-  uint64_t id = 0;
-  status = AnswerOnce(s, request, ContentOf(posting), &id,
-                      [&] { return Write(s, posting, posting.to ? posting.to->account : 0, &id); });
-  if (!status.ok()) return status;
+  uint64_t id = kRefused;
+  status = AnswerOnce(s, request, ContentOf(posting), &id, [&] { return decide(&id); });
+  if (!status.ok() || id == kRefused) return status;
   return List(s, "SELECT * FROM booked WHERE posting = ?1 ORDER BY account", {id}, booked);  // L3
 }
 
@@ -319,7 +337,7 @@ absl::Status Ledger::Look(SqlSession& s, uint64_t posting, TransferState* state)
 absl::Status Ledger::Receive(SqlSession& s, const Transfer& transfer, bool* arrived) const {
   absl::Status status = CheckTransfer(transfer, shard_);
   if (!status.ok()) return status;
-  uint64_t answer = 0;  // 0: refused
+  uint64_t answer = kRefused;
   const std::string name = Join("transfer ", transfer.from_shard, " ", transfer.posting);
   status = AnswerOnce(s, {kLedger, name}, ContentOf(transfer), &answer, [&] {  // L7
     std::vector<State> states;
@@ -330,7 +348,7 @@ absl::Status Ledger::Receive(SqlSession& s, const Transfer& transfer, bool* arri
         .text = transfer.text};
     return Write(s, mirror, transfer.sender, &answer);
   });
-  *arrived = answer != 0;
+  *arrived = answer != kRefused;
   return status;
 }
 

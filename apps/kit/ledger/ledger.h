@@ -11,7 +11,8 @@
 //
 //  - A posting has entries whose sum is 0. Its conditions are checked, and its entries written, in one transaction.
 //  - A request has a name of its caller. The same name and content again changes nothing and has the same answer; another
-//    content is ALREADY_EXISTS. Names are kept for ever. A request that failed keeps no name, so a repetition tries again.
+//    content is ALREADY_EXISTS. Names are kept for ever. A request that failed keeps no name, so a repetition tries again,
+//    unless Refuse() has ended it.
 //  - A hold keeps money of an account for one posting. The service decides who may take or void it.
 //  - A transfer moves money to an account of another shard. Once its posting is booked, it arrives or comes back: Deliver().
 //
@@ -134,6 +135,12 @@ class Ledger {
   absl::Status Post(SqlSession& s, const LedgerRequest& request, const Posting& posting,
                     std::vector<Booked>* booked) const;
 
+  // Has a posting that failed be refused for ever, and appends nothing: Post() with its name is FAILED_PRECONDITION from now on.
+  // If the request was booked meanwhile it stays booked, and this appends its entries. ALREADY_EXISTS: as Post(). A caller that
+  // acts on a failure calls this first, in another transaction: an attempt of before may still be on its way.
+  absl::Status Refuse(SqlSession& s, const LedgerRequest& request, const Posting& posting,
+                      std::vector<Booked>* booked) const;
+
   // Holds cents of an account until a posting takes the hold, Void(), or the clock reaches `expires_ms`. ALREADY_EXISTS: as Post().
   absl::Status Hold(SqlSession& s, const LedgerRequest& request, uint64_t account, int64_t cents,
                     int64_t expires_ms, uint64_t* hold) const;
@@ -169,6 +176,10 @@ class Ledger {
   static absl::Status Audit(SqlSession& s);
 
  private:
+  // Post(), with what a new request does.
+  absl::Status Answer(SqlSession& s, const LedgerRequest& request, const Posting& posting,
+                      absl::FunctionRef<absl::Status(uint64_t* id)> decide,
+                      std::vector<Booked>* booked) const;
   // Writes a posting with all that follows from it. `remote` is the account in the other shard, or 0.
   absl::Status Write(SqlSession& s, const Posting& posting, uint64_t remote, uint64_t* id) const;
   absl::Status Move(SqlSession& s, const std::vector<Entry>& entries, uint64_t posting, int64_t now) const;

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "apps/kit/ledger/ledger.h"
+#include "apps/kit/wall_clock.h"
 #include "bench/common/program.h"
 #include "bench/common/report.h"
 #include "bench/common/round.h"
@@ -112,10 +113,6 @@ class LedgerBench {
     return ledger_.Post(s, {1, name},
                         {.entries = {{from, -1, {}}, {to, 1, {}}}, .text = "a posting of the benchmark"},
                         &booked);
-  }
-  static int64_t NowMs() {
-    const auto now = std::chrono::system_clock::now().time_since_epoch();
-    return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
   }
 
   const LedgerFlags flags_;

@@ -93,6 +93,26 @@ TEST_P(LedgerTest, ARequestThatFailedMayBeTriedAgain) {
   EXPECT_TRUE(here_.Post("rent", Move(kBob, kAnn, 1)).ok());
 }
 
+// Property: between a failure and Refuse() the request may be booked, after it never.
+TEST_P(LedgerTest, ARefusalStandsAndABookingToo) {
+  std::vector<Booked> booked;
+  const Posting rent = Move(kBob, kAnn, 1);
+  EXPECT_TRUE(absl::IsFailedPrecondition(here_.Post("rent", rent)));
+  ASSERT_TRUE(here_.Refuse("rent", rent, &booked).ok());
+  EXPECT_TRUE(booked.empty());
+  ASSERT_TRUE(here_.Post("gift", Move(kAnn, kBob, 1)).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(here_.Post("rent", rent)));
+  EXPECT_TRUE(absl::IsAlreadyExists(here_.Refuse("rent", Move(kBob, kAnn, 2), &booked)));
+  EXPECT_EQ(here_.Look(kBob).balance, 1);
+
+  std::vector<Booked> first;
+  ASSERT_TRUE(here_.Post("fee", rent, &first).ok());
+  ASSERT_TRUE(here_.Refuse("fee", rent, &booked).ok());
+  EXPECT_EQ(booked, first);
+  EXPECT_EQ(here_.Look(kBob).balance, 0);
+  EXPECT_TRUE(here_.Audit().ok());
+}
+
 TEST_P(LedgerTest, ChecksItsConditions) {
   EXPECT_TRUE(absl::IsFailedPrecondition(here_.Post("a", Move(kAnn, kBob, 1001))));
   EXPECT_TRUE(absl::IsNotFound(here_.Post("a", Move(kAnn, 99, 1))));

@@ -57,6 +57,9 @@ class Shard {
     booked->clear();
     return Write([&](const Ledger& l, SqlSession& s) { return l.Post(s, {7, name}, posting, booked); });
   }
+  absl::Status Refuse(std::string_view name, const Posting& posting, std::vector<Booked>* booked) {
+    return Write([&](const Ledger& l, SqlSession& s) { return l.Refuse(s, {7, name}, posting, booked); });
+  }
   absl::Status Hold(std::string_view name, uint64_t account, int64_t cents, uint64_t* hold,
                     int64_t expires_ms = Ledger::kNever) {
     return Write([&](const Ledger& l, SqlSession& s) {

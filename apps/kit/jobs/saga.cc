@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/kit/jobs/saga.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "apps/kit/run_here.h"
+#include "apps/kit/wall_clock.h"
+#include "curtail/base/strings.h"
+
+namespace curtail::apps {
+namespace {
+
+constexpr Nanos kStepTime = std::chrono::seconds(5);
+constexpr uint64_t kRowsAtOnce = 64;
+constexpr char kColumns[] = "SELECT id, owner, round, state, open, bytes, content FROM ";
+
+SagaRow RowOf(const SqlRow& row) {
+  return {.id = row.Unsigned(0),
+          .owner = row.Unsigned(1),
+          .round = static_cast<uint32_t>(row.Unsigned(2)),
+          .state = static_cast<int>(row.Integer(3)),
+          .open = row.Integer(4) != 0,
+          .bytes = std::string(row.Text(5))};
+}
+
+}  // namespace
+
+std::string SagaRow::RequestName(std::string_view what) const { return Join(what, " ", id, ".", round); }
+
+std::string SagaSchema(std::string_view table) {
+  return Join(
+      "CREATE TABLE ", table,
+      "(id INTEGER PRIMARY KEY, owner INTEGER NOT NULL, name TEXT NOT NULL, content TEXT NOT NULL,"
+      " round INTEGER NOT NULL, state INTEGER NOT NULL, open INTEGER NOT NULL, begun_ms INTEGER NOT NULL,"
+      " bytes BLOB NOT NULL) STRICT;"
+      "CREATE UNIQUE INDEX ",
+      table, "_by_name ON ", table, "(owner, name);CREATE INDEX ", table, "_open ON ", table,
+      "(id) WHERE open = 1");
+}
+
+Saga::Saga(SqlDatabase& db, std::string_view table, Step step, Nanos callers_time)
+    : db_(db),
+      table_(table),
+      step_(std::move(step)),
+      callers_time_(callers_time),
+      finisher_([this](auto stopping) { return FinishAll(stopping); }) {}
+
+Coroutine Saga::Begin(Context& ctx, const Once& once, int again, SagaRow* row) {
+  co_return co_await db_.Writing(ctx.deadline(), [&](SqlSession& s) { return Keep(s, once, again, row); });
+}
+
+absl::Status Saga::Keep(SqlSession& s, const Once& once, int again, SagaRow* row) const {
+  const std::string name = once.named() ? Join("key ", once.name()) : Join("id ", row->id);
+  bool known = false, same = true;
+  SagaRow kept;
+  absl::Status status = s.Query(Join(kColumns, table_, " WHERE owner = ?1 AND name = ?2"), {row->owner, name},
+                                [&](const SqlRow& found) {
+                                  known = true;
+                                  kept = RowOf(found);
+                                  same = found.Text(6) == once.content();
+                                });
+  if (!status.ok()) return status;
+  if (!same)
+    return absl::AlreadyExistsError(
+        "the idempotency key was given to another request of this caller; take a new one for each request");
+  if (!known) {
+    return s.Execute(Join("INSERT INTO ", table_,
+                          "(id, owner, name, content, round, state, open, begun_ms, bytes)"
+                          " VALUES (?1, ?2, ?3, ?4, 0, 0, 1, ?5, ?6)"),
+                     {row->id, row->owner, name, once.content(), NowMs(), SqlValue::Bytes(row->bytes)});
+  }
+  *row = std::move(kept);
+  if (row->open || row->state != again) return absl::OkStatus();
+  row->state = 0;
+  row->open = true;
+  ++row->round;
+  return s.Execute(
+      Join("UPDATE ", table_, " SET state = 0, open = 1, round = ?2, begun_ms = ?3 WHERE id = ?1"),
+      {row->id, uint64_t{row->round}, NowMs()});
+}
+
+Coroutine Saga::Finish(Context& ctx, SagaRow* row) {
+  while (row->open) {
+    SagaRow next = *row;
+    absl::Status stepped = co_await step_(ctx, next);
+    const bool outcome = next.state != row->state || !next.open || next.bytes != row->bytes;
+    if (!outcome && stepped.ok()) stepped = absl::InternalError(Join(table_, ": a step has no outcome"));
+    if (!outcome) co_return stepped;
+    absl::Status written =
+        co_await db_.Writing(ctx.deadline(), [&](SqlSession& s) { return Move(s, *row, &next); });
+    if (!written.ok()) co_return written;
+    *row = std::move(next);
+    if (!stepped.ok()) co_return stepped;
+  }
+  co_return absl::OkStatus();
+}
+
+absl::Status Saga::Move(SqlSession& s, const SagaRow& row, SagaRow* next) const {
+  absl::Status status = s.Execute(
+      Join("UPDATE ", table_,
+           " SET state = ?4, open = ?5, bytes = ?6 WHERE id = ?1 AND round = ?2 AND state = ?3 AND open = 1"),
+      {row.id, uint64_t{row.round}, row.state, next->state, next->open ? 1 : 0,
+       SqlValue::Bytes(next->bytes)});
+  if (!status.ok() || s.changes() == 1) return status;
+  return s.Query(Join(kColumns, table_, " WHERE id = ?1"), {row.id},
+                 [&](const SqlRow& found) { *next = RowOf(found); });
+}
+
+Coroutine Saga::Find(Context& ctx, uint64_t owner, uint64_t id, SagaRow* row) {
+  co_return co_await db_.Reading(ctx.deadline(), [&](SqlSession& s) {
+    return s.Query(Join(kColumns, table_, " WHERE id = ?1 AND owner = ?2"), {id, owner},
+                   [&](const SqlRow& found) { *row = RowOf(found); });
+  });
+}
+
+absl::Status Saga::FinishAll(absl::FunctionRef<bool()> stopping) {
+  absl::Status first;
+  uint64_t after = 0, seen = kRowsAtOnce;
+  while (seen == kRowsAtOnce && !stopping()) {
+    std::vector<SagaRow> rows;
+    const int64_t begun =
+        NowMs() - std::chrono::duration_cast<std::chrono::milliseconds>(callers_time_).count();
+    absl::Status read = db_.Read(Deadline::In(kStepTime), [&](SqlSession& s) {
+      return s.Query(
+          Join(kColumns, table_, " WHERE open = 1 AND id > ?1 AND begun_ms <= ?2 ORDER BY id LIMIT ?3"),
+          {after, begun, kRowsAtOnce}, [&](const SqlRow& row) { rows.push_back(RowOf(row)); });
+    });
+    if (!read.ok()) return read;
+    seen = rows.size();
+    for (SagaRow& row : rows) {
+      if (stopping()) return first;
+      after = row.id;
+      Context ctx(kStepTime);
+      absl::Status finished = RunHere(Finish(ctx, &row));
+      if (row.open) first.Update(finished);
+    }
+  }
+  return first;
+}
+
+}  // namespace curtail::apps

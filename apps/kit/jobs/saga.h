@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// saga.h - work of several steps at several services, which goes on to its end once it is kept, whatever dies.
+//
+//   Saga payments(db, "payments", [this](Context& ctx, SagaRow& row) { return Step(ctx, row); });
+//   ...
+//   status = co_await payments.Begin(ctx, once, kAgain, &row);
+//   if (status.ok()) status = co_await payments.Finish(ctx, &row);
+//
+//  S1  A saga is kept as a row, with the name of its request and a digest of its content, before its first step. A repetition
+//      finds this row.
+//  S2  A step asks another service for what the state wants, by the id and the round of the row. That service decides, and
+//      remembers its answer by this name, be it a refusal. So all attempts at a step have one outcome.
+//  S3  The outcome is the next state. It is written if the row still has the state of before: of two attempts one writes, and
+//      both go on from what is written.
+//  S4  A row that is open is gone on with even if its caller is gone, by a thread.
+//  S5  A row that has ended stays as it is. But a repetition of one that ended in the state `again` begins its next round.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "apps/kit/jobs/finisher.h"
+#include "apps/kit/once.h"
+#include "curtail/base/clock.h"
+#include "curtail/rpc/coroutine.h"
+#include "curtail/rpc/host.h"
+#include "curtail/store/sql/sql.h"
+
+namespace curtail::apps {
+
+struct SagaRow {
+  uint64_t id = 0;  // unique, and not 0
+  uint64_t owner = 0;
+  uint32_t round = 0;
+  int state = 0;      // of the application; each round begins with 0
+  bool open = true;   // false: it has ended
+  std::string bytes;  // of the application: what the steps need, and what they have found
+
+  // The name by which a step asks: S2.
+  std::string RequestName(std::string_view what) const;
+};
+
+// The table of a kind of saga, a step of the schema of its service. `table` is a name in SQL.
+std::string SagaSchema(std::string_view table);
+
+// A Saga is a kind of saga, and the thread that finishes them. Thread-safe. Several processes may use one database. Errors of all
+// calls: those of SqlDatabase.
+class Saga {
+ public:
+  static constexpr int kNeverAgain = -1;
+  // Attempts what `row.state` wants, and sets what has come of it: state, open, bytes. May run several times, also at once. An
+  // error that leaves `row` alone is no outcome, and is tried again. With an outcome, it is what the caller is told.
+  using Step = std::function<Coroutine(Context& ctx, SagaRow& row)>;
+
+  // `db` has SagaSchema(table), and outlives the object. The thread leaves a row alone for `callers_time`.
+  Saga(SqlDatabase& db, std::string_view table, Step step, Nanos callers_time = std::chrono::seconds(5));
+  // Has `env` start the thread once all services can be called, and stop it before any is gone.
+  void WorkWhileServing(Env& env) { finisher_.WorkWhileServing(env); }
+
+  // Keeps `*row`, which has an id, an owner and bytes; or sets it to the one of the same request. Without a name the request is a
+  // new one each time. ALREADY_EXISTS: the name was given to another content.
+  Coroutine Begin(Context& ctx, const Once& once, int again, SagaRow* row);
+  // Takes the steps that are left. Errors: those of the step; then the thread goes on, unless the saga has ended.
+  Coroutine Finish(Context& ctx, SagaRow* row);
+  // Looks for a saga of `owner`; `row->id` stays 0 if there is none.
+  Coroutine Find(Context& ctx, uint64_t owner, uint64_t id, SagaRow* row);
+  // Goes on with those whose callers have left them. Returns the first error; a refusal is none. May block.
+  absl::Status FinishAll(absl::FunctionRef<bool()> stopping);
+
+ private:
+  absl::Status Keep(SqlSession& s, const Once& once, int again, SagaRow* row) const;
+  // Writes `*next` in place of `row`, or sets it to what somebody else has written: S3.
+  absl::Status Move(SqlSession& s, const SagaRow& row, SagaRow* next) const;
+
+  SqlDatabase& db_;
+  const std::string table_;
+  const Step step_;
+  const Nanos callers_time_;
+  Finisher finisher_;
+};
+
+}  // namespace curtail::apps

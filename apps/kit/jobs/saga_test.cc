@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A trip is booked in two steps at a desk, which decides each name once. Whatever fails, dies or comes twice, the trip ends, and
+// the desk was asked for each step of a round by one name.
+#include "apps/kit/jobs/saga.h"
+
+#include <gmock/gmock.h>
+#include <signal.h>
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "apps/kit/once_testing.h"
+#include "apps/kit/run_here.h"
+#include "curtail/base/strings.h"
+#include "curtail/base/temp_dir_testing.h"
+#include "curtail/base/testing.h"
+#include "curtail/deploy/process/process.h"
+#include "curtail/store/store_testing.h"
+
+namespace curtail::apps {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+enum Trip { kHotel, kFlight, kBooked, kRefused };
+enum class SagaIn { kFile, kPostgresql };
+
+std::unique_ptr<SqlDatabase> Open(const TempDir& dir, SagaIn in, const std::string& name) {
+  struct Server {
+    TempDir dir;
+    PostgresqlProcess process{dir.File("s"), {POSTGRESQL_SERVER, dir.File("data"), dir.File("s")}};
+  };
+  SqlOptions options;
+  options.path = in == SagaIn::kFile ? dir.File(name) : name;
+  options.migrations = {SagaSchema("trips")};
+  options.sync = false;
+  if (in == SagaIn::kPostgresql) {
+    static Server server;
+    options.postgresql = server.process.address();
+  }
+  auto db = SqlDatabase::Open(std::move(options));
+  EXPECT_TRUE(db.ok()) << db.status();
+  return *std::move(db);
+}
+
+// Books trips. What it asked for is in `asked`, also what it asked for again.
+class Agency {
+ public:
+  explicit Agency(std::unique_ptr<SqlDatabase> db, Nanos callers_time = Nanos::zero())
+      : db_(std::move(db)),
+        trips(*db_, "trips", [this](Context& ctx, SagaRow& row) { return Step(ctx, row); }, callers_time) {}
+
+  absl::Status Begin(const Context& named, SagaRow* row) {
+    Context ctx(kMaxTestWait);
+    return RunHere(trips.Begin(ctx, Once(named, row->owner), kRefused, row));
+  }
+  absl::Status Finish(SagaRow* row) {
+    Context ctx(kMaxTestWait);
+    return RunHere(trips.Finish(ctx, row));
+  }
+  absl::Status FinishAll() {
+    return trips.FinishAll([] { return false; });
+  }
+  SagaRow Find(uint64_t owner, uint64_t id) {
+    Context ctx(kMaxTestWait);
+    SagaRow row;
+    const absl::Status status = RunHere(trips.Find(ctx, owner, id, &row));
+    EXPECT_TRUE(status.ok()) << status;
+    return row;
+  }
+
+  std::vector<std::string> asked;
+  std::function<absl::Status()> desk = [] { return absl::OkStatus(); };
+
+ private:
+  Coroutine Step(Context&, SagaRow& row) {
+    asked.push_back(row.RequestName(row.state == kHotel ? "hotel" : "flight"));
+    absl::Status status = desk();
+    if (absl::IsFailedPrecondition(status)) {
+      row.state = kRefused;
+      row.open = false;
+    } else if (status.ok()) {
+      row.bytes += row.state == kHotel ? ", slept" : ", flew";
+      row.open = row.state == kHotel;
+      row.state = row.state == kHotel ? kFlight : kBooked;
+    }
+    co_return status;
+  }
+
+  const std::unique_ptr<SqlDatabase> db_;
+
+ public:
+  Saga trips;
+};
+
+SagaRow NewTrip(uint64_t id) { return {.id = id, .owner = 3, .bytes = "Ann"}; }
+
+class SagaTest : public testing::TestWithParam<SagaIn> {
+ protected:
+  const TempDir dir_;
+  Agency agency_{Open(dir_, GetParam(), Join("saga_", static_cast<int>(GetParam()), "_", ++count_))};
+  const Context plain_{kMaxTestWait};
+
+ private:
+  static int count_;
+};
+int SagaTest::count_ = 0;
+
+INSTANTIATE_TEST_SUITE_P(Stores, SagaTest, testing::Values(SagaIn::kFile, SagaIn::kPostgresql),
+                         [](const auto& info) {
+                           return info.param == SagaIn::kFile ? "File" : "Postgresql";
+                         });
+
+TEST_P(SagaTest, TakesItsStepsOnce) {
+  SagaRow row = NewTrip(7);
+  ASSERT_TRUE(agency_.Begin(plain_, &row).ok());
+  ASSERT_TRUE(agency_.Finish(&row).ok());
+  EXPECT_EQ(row.state, kBooked);
+  EXPECT_EQ(row.bytes, "Ann, slept, flew");
+  EXPECT_FALSE(row.open);
+  ASSERT_TRUE(agency_.Finish(&row).ok());
+  ASSERT_TRUE(agency_.FinishAll().ok());
+  EXPECT_THAT(agency_.asked, ElementsAre("hotel 7.0", "flight 7.0"));
+  EXPECT_EQ(agency_.Find(3, 7).bytes, row.bytes);
+  EXPECT_EQ(agency_.Find(4, 7).id, 0u) << "it is another's";
+}
+
+TEST_P(SagaTest, ARepetitionFindsTheFirst) {
+  const NamedRequest to_rome("key", "Rome"), to_oslo("key", "Oslo");
+  SagaRow row = NewTrip(7), again = NewTrip(8), other = NewTrip(9);
+  ASSERT_TRUE(agency_.Begin(to_rome.ctx(), &row).ok());
+  ASSERT_TRUE(agency_.Finish(&row).ok());
+  ASSERT_TRUE(agency_.Begin(to_rome.ctx(), &again).ok());
+  EXPECT_EQ(again.id, 7u);
+  EXPECT_EQ(again.state, kBooked);
+  EXPECT_TRUE(absl::IsAlreadyExists(agency_.Begin(to_oslo.ctx(), &other)));
+  other.owner = 4;
+  EXPECT_TRUE(agency_.Begin(to_oslo.ctx(), &other).ok()) << "a name belongs to its caller";
+  SagaRow unnamed = NewTrip(10);
+  EXPECT_TRUE(agency_.Begin(plain_, &unnamed).ok());
+  EXPECT_EQ(unnamed.state, kHotel);
+}
+
+TEST_P(SagaTest, TheThreadGoesOnWhereTheCallerFailed) {
+  agency_.desk = [&] {
+    return agency_.asked.size() == 2 ? absl::UnavailableError("the desk is closed") : absl::OkStatus();
+  };
+  SagaRow row = NewTrip(7);
+  ASSERT_TRUE(agency_.Begin(plain_, &row).ok());
+  EXPECT_TRUE(absl::IsUnavailable(agency_.Finish(&row)));
+  EXPECT_EQ(agency_.Find(3, 7).state, kFlight);
+  ASSERT_TRUE(agency_.FinishAll().ok());
+  EXPECT_THAT(agency_.asked, ElementsAre("hotel 7.0", "flight 7.0", "flight 7.0"));
+  EXPECT_EQ(agency_.Find(3, 7).state, kBooked);
+}
+
+TEST_P(SagaTest, TheThreadLeavesTheCallerItsTime) {
+  Agency patient(Open(dir_, GetParam(), "patient"), std::chrono::hours(1));
+  SagaRow row = NewTrip(7);
+  ASSERT_TRUE(patient.Begin(plain_, &row).ok());
+  ASSERT_TRUE(patient.FinishAll().ok());
+  EXPECT_THAT(patient.asked, IsEmpty());
+}
+
+// Property: a step that fails holds up no other saga.
+TEST_P(SagaTest, TheThreadFinishesAllThatItCan) {
+  constexpr uint64_t kTrips = 150;  // more than it reads at once
+  for (uint64_t id = 1; id <= kTrips; ++id) {
+    SagaRow row = NewTrip(id);
+    ASSERT_TRUE(agency_.Begin(plain_, &row).ok());
+  }
+  agency_.desk = [&] {
+    return agency_.asked.back().ends_with("5.0") ? absl::UnavailableError("closed") : absl::OkStatus();
+  };
+  EXPECT_TRUE(absl::IsUnavailable(agency_.FinishAll()));
+  agency_.desk = [] { return absl::OkStatus(); };
+  agency_.asked.clear();
+  ASSERT_TRUE(agency_.FinishAll().ok());
+  EXPECT_EQ(agency_.asked.size(), 2 * kTrips / 10);
+}
+
+TEST_P(SagaTest, ARefusalEndsARoundAndARepetitionBeginsTheNext) {
+  const NamedRequest request("key", "Rome");
+  bool full = true;
+  agency_.desk = [&] { return full ? absl::FailedPreconditionError("it is full") : absl::OkStatus(); };
+  SagaRow row = NewTrip(7), again = NewTrip(8);
+  ASSERT_TRUE(agency_.Begin(request.ctx(), &row).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(agency_.Finish(&row)));
+  EXPECT_EQ(agency_.Find(3, 7).state, kRefused);
+  EXPECT_TRUE(agency_.Finish(&row).ok());
+  full = false;
+  ASSERT_TRUE(agency_.FinishAll().ok());
+  EXPECT_EQ(agency_.Find(3, 7).state, kRefused) << "nobody has asked again";
+  ASSERT_TRUE(agency_.Begin(request.ctx(), &again).ok());
+  ASSERT_TRUE(agency_.Finish(&again).ok());
+  EXPECT_EQ(again.state, kBooked);
+  EXPECT_THAT(agency_.asked, ElementsAre("hotel 7.0", "hotel 7.1", "flight 7.1"));
+}
+
+// Property S3: who comes second goes on from what the first has written.
+TEST_P(SagaTest, OfTwoAttemptsOneWrites) {
+  SagaRow row = NewTrip(7);
+  ASSERT_TRUE(agency_.Begin(plain_, &row).ok());
+  bool other = true;
+  agency_.desk = [&] {
+    if (!std::exchange(other, false)) return absl::OkStatus();
+    return agency_.FinishAll();  // another attempt takes all steps meanwhile
+  };
+  ASSERT_TRUE(agency_.Finish(&row).ok());
+  EXPECT_EQ(row.state, kBooked);
+  EXPECT_EQ(row.bytes, "Ann, slept, flew");
+  EXPECT_EQ(agency_.Find(3, 7).bytes, "Ann, slept, flew");
+  EXPECT_THAT(agency_.asked, ElementsAre("hotel 7.0", "hotel 7.0", "flight 7.0"));
+}
+
+TEST_P(SagaTest, AStepWithoutAnOutcomeIsAnError) {
+  const std::unique_ptr<SqlDatabase> db = Open(dir_, GetParam(), "idle");
+  Saga idle(*db, "trips", [](Context&, SagaRow&) -> Coroutine { co_return absl::OkStatus(); });
+  Context ctx(kMaxTestWait);
+  SagaRow row = NewTrip(7);
+  ASSERT_TRUE(RunHere(idle.Begin(ctx, {}, Saga::kNeverAgain, &row)).ok());
+  EXPECT_EQ(RunHere(idle.Finish(ctx, &row)).code(), absl::StatusCode::kInternal);
+}
+
+// Property S4: a process that is killed at any point leaves a saga that the next one finishes.
+TEST(SagaKill, TheNextProcessGoesOn) {
+  for (int point = 0; point < 4; ++point) {
+    SCOPED_TRACE(Join("point ", point));
+    const TempDir dir;
+    const auto open = [&] { return Open(dir, SagaIn::kFile, "trips"); };
+    auto process = deploy::Process::Spawn(
+        {.name = "agency", .run = [&] {
+           const auto reach = [&](int here) {
+             if (here == point) raise(SIGKILL);
+           };
+           Agency agency(open());
+           agency.desk = [&] {
+             reach(static_cast<int>(agency.asked.size()));  // 1 and 2: asked, and nothing written
+             return absl::OkStatus();
+           };
+           const Context plain(kMaxTestWait);
+           SagaRow row = NewTrip(7);
+           if (!agency.Begin(plain, &row).ok()) return;
+           reach(0);
+           if (!agency.Finish(&row).ok()) return;
+           reach(3);
+         }});
+    ASSERT_TRUE(process.ok()) << process.status();
+    ASSERT_TRUE((*process)->AwaitEnd(Deadline::In(kMaxTestWait)));
+    ASSERT_EQ((*process)->HowItEnded(), "was killed by signal 9 (Killed)");
+    Agency next(open());
+    ASSERT_TRUE(next.FinishAll().ok());
+    EXPECT_EQ(next.Find(3, 7).bytes, "Ann, slept, flew");
+    EXPECT_EQ(next.Find(3, 7).state, kBooked);
+    EXPECT_EQ(next.asked.size(), point >= 3 ? 0u : point == 2 ? 1u : 2u);
+  }
+}
+
+}  // namespace
+}  // namespace curtail::apps
