@@ -114,9 +114,9 @@ class Deployment {
   // Drains the instances of a service that run, for `grace` at most. Starts all of them, each at
   // its old address, and waits until they are ready. Errors: as Start(); those of Process::End().
   absl::Status Restart(const std::string& service, const Launch& launch, Nanos grace);
-  // Has a service run so many instances from now on: Tend() starts what is missing, and ends what is
-  // too much once callers do not know it any more. Errors: INVALID_ARGUMENT, FAILED_PRECONDITION (it
-  // does not scale while serving; says which do). REQUIRES: DeploymentOptions::registry.
+  // Has a service run so many instances from now on: Tend() starts what is missing, and ends what
+  // is too much once callers do not know it any more. Errors: INVALID_ARGUMENT, FAILED_PRECONDITION
+  // (it does not scale while serving; says which do). REQUIRES: DeploymentOptions::registry.
   absl::Status Scale(const std::string& service, int count);
   // Puts the limits of CPU time in force that the topology has. A start without them is not slow:
   // call it once all serve.

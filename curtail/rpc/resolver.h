@@ -29,7 +29,7 @@ class Resolver {
   // False if every answer is the same, so that there is no need to ask twice.
   virtual bool Changes() const { return true; }
 
-  // The channel asks again at this age of an answer, though no connection has failed; zero: at none.
+  // The channel asks again at this age of an answer, even if no connection has failed; zero: never.
   // ChannelOptions::min_resolve_interval does not apply then.
   virtual Nanos max_age() const { return Nanos::zero(); }
 
