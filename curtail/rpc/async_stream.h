@@ -109,9 +109,9 @@ std::unique_ptr<ClientStreamCall> OpenAsyncStream(Context& ctx, Channel& channel
 std::unique_ptr<ClientStreamCall> OpenAsyncStream(Context& ctx, Channel& channel, std::string_view path,
                                                   const google::protobuf::MessageLite& request);
 
-// A handler that runs `body` under all models.
-using AsyncStreamBody = std::function<Coroutine(Context& ctx, MessageStream& stream)>;
-MethodHandler AsyncStreamMethod(std::string name, AsyncStreamBody body);
+// Returns a handler that runs `body` under all models. With `types` the client sends one message,
+// and the handler reads it before `body` starts.
+MethodHandler AsyncStreamMethod(std::string name, CoroutineHandler body, const MessageTypes* types = nullptr);
 // Reads the one message of a call. Errors as ReadOneRequest().
 Coroutine AsyncReadOneRequest(MessageStream& stream, google::protobuf::MessageLite* request);
 
@@ -216,23 +216,20 @@ namespace internal {
 // stream.
 template <class Request, class Reply, class F>
 MethodHandler AsyncServerStreamingMethod(std::string name, F method) {
-  MethodHandler handler =
-      AsyncStreamMethod(std::move(name), [method](Context& ctx, MessageStream& stream) -> Coroutine {
-        Request request;
-        absl::Status status = co_await AsyncReadOneRequest(stream, &request);
-        if (!status.ok()) co_return status;
-        ParsedStream parsed(stream);
+  return AsyncStreamMethod(
+      std::move(name),
+      [method](Context& ctx, Exchange messages) -> Coroutine {
+        ParsedStream parsed(*messages.stream);
         AsyncStreamWriter<Reply> writer(parsed);
-        co_return co_await method(ctx, std::as_const(request), writer);
-      });
-  handler.one_request = true;
-  return handler;
+        co_return co_await method(ctx, static_cast<const Request&>(*messages.request), writer);
+      },
+      &kMessageTypes<Request, Reply>);
 }
 
 template <class Request, class Reply, class F>
 MethodHandler AsyncClientStreamingMethod(std::string name, F method) {
-  return AsyncStreamMethod(std::move(name), [method](Context& ctx, MessageStream& stream) -> Coroutine {
-    ParsedStream parsed(stream);
+  return AsyncStreamMethod(std::move(name), [method](Context& ctx, Exchange messages) -> Coroutine {
+    ParsedStream parsed(*messages.stream);
     AsyncStreamReader<Request> reader(parsed);
     Reply reply;
     absl::Status status = co_await method(ctx, reader, &reply);
@@ -243,8 +240,8 @@ MethodHandler AsyncClientStreamingMethod(std::string name, F method) {
 
 template <class Request, class Reply, class F>
 MethodHandler AsyncBidirectionalMethod(std::string name, F method) {
-  return AsyncStreamMethod(std::move(name), [method](Context& ctx, MessageStream& stream) -> Coroutine {
-    ParsedStream parsed(stream);
+  return AsyncStreamMethod(std::move(name), [method](Context& ctx, Exchange messages) -> Coroutine {
+    ParsedStream parsed(*messages.stream);
     AsyncServerStream<Request, Reply> both(parsed);
     co_return co_await method(ctx, both);
   });

@@ -6,8 +6,10 @@
 #include "curtail/base/strings.h"
 #include "curtail/exec/parker.h"
 #include "curtail/exec/recycler.h"
+#include "curtail/rpc/async_stream.h"
 
-namespace curtail::internal {
+namespace curtail {
+namespace internal {
 namespace {
 
 // A request of an asynchronous model, until its answer.
@@ -45,17 +47,19 @@ struct Calling : InBlock {
 
 }  // namespace
 
-MethodHandler CoroutineMethodOf(std::string_view name, const MessageTypes& types, AnyCoroutine method) {
+MethodHandler CoroutineMethodOf(std::string_view name, const MessageTypes& types, CoroutineHandler method) {
   using Message = google::protobuf::MessageLite;
   MethodHandler handler;
   handler.name = name;
+  handler.coroutine = method;
+  handler.types = &types;
   handler.typed.accepts = types.accepts;
   handler.typed.run = [method](Context& ctx, const Message& request, Message* reply) {
-    return RunToEnd(method(ctx, request, reply));
+    return RunToEnd(method(ctx, {.request = &request, .reply = reply}));
   };
   handler.typed.start = [method](Context& ctx, const Message& request, Message* reply,
                                  void (*done)(void*, absl::Status), void* arg) {
-    auto* const call = new Calling(method(ctx, request, reply), done, arg);
+    auto* const call = new Calling(method(ctx, {.request = &request, .reply = reply}), done, arg);
     call->coroutine.Start(&Calling::Ended, call);
   };
   handler.handler = UnaryHandlerOf(types, handler.typed.run);
@@ -67,7 +71,7 @@ MethodHandler CoroutineMethodOf(std::string_view name, const MessageTypes& types
     if (absl::Status parsed = ParseRequest(ctx, bytes, messages.request); !parsed.ok()) {
       return answering->responder.Finish(std::move(parsed));
     }
-    answering->coroutine.emplace(method(ctx, *messages.request, messages.reply));
+    answering->coroutine.emplace(method(ctx, {.request = messages.request, .reply = messages.reply}));
     Answering* const raw = answering.release();
     raw->coroutine->Start(&Answering::Done, raw);
   };
@@ -97,4 +101,14 @@ absl::Status OutcomeOf(Coroutine& co) {
   }
 }
 
-}  // namespace curtail::internal
+}  // namespace internal
+
+MethodHandler Surround(const MethodHandler& method, Around around) {
+  CoroutineHandler both = [around = std::move(around), handler = method.coroutine](
+                              Context& ctx, Exchange messages) { return around(ctx, messages, handler); };
+  if (method.kind == MethodHandler::Kind::kUnary)
+    return internal::CoroutineMethodOf(method.name, *method.types, std::move(both));
+  return internal::AsyncStreamMethod(method.name, std::move(both), method.types);
+}
+
+}  // namespace curtail

@@ -66,29 +66,70 @@ class ResumeGate {
   std::atomic<uint8_t> state_{kBegun};
 };
 
-// `Requests` is a vector of requests, or a reference to one for all.
-template <class Request, class Reply, class Requests>
-class FanOutAwaiter {
+// Awaits a batch of calls, which Awaiter::batch() returns.
+template <class Awaiter>
+class BatchAwaiter {
  public:
-  FanOutAwaiter(Context& ctx, std::span<Channel* const> channels, std::string_view path, Requests requests)
-      : ctx_(ctx), requests_(std::forward<Requests>(requests)), batch_(channels, path, requests_) {}
-  FanOutAwaiter(const FanOutAwaiter&) = delete;
-  FanOutAwaiter& operator=(const FanOutAwaiter&) = delete;
+  explicit BatchAwaiter(Context& ctx) : ctx_(ctx) {}
+  BatchAwaiter(const BatchAwaiter&) = delete;
+  BatchAwaiter& operator=(const BatchAwaiter&) = delete;
 
   bool await_ready() {
-    if (batch_.wrong() || batch_.batch().channels.empty()) return true;
     if (CurrentWait().waiting == Waiting::kAsync) return false;
-    CallAll(ctx_, batch_.batch());
+    CallAll(ctx_, batch());
     return true;
   }
-  bool await_suspend(std::coroutine_handle<> self) { return gate_.Suspend(self, ctx_, batch_.batch()); }
-  Replies<Reply> await_resume() { return batch_.Take(); }
+  bool await_suspend(std::coroutine_handle<> self) { return gate_.Suspend(self, ctx_, batch()); }
 
  private:
+  CallBatch batch() { return static_cast<Awaiter*>(this)->batch(); }
+
   Context& ctx_;
+  ResumeGate gate_;
+};
+
+// `Requests` is a vector of requests, or a reference to one for all.
+template <class Request, class Reply, class Requests>
+class FanOutAwaiter : public BatchAwaiter<FanOutAwaiter<Request, Reply, Requests>> {
+ public:
+  FanOutAwaiter(Context& ctx, std::span<Channel* const> channels, std::string_view path, Requests requests)
+      : FanOutAwaiter::BatchAwaiter(ctx),
+        requests_(std::forward<Requests>(requests)),
+        batch_(channels, path, requests_) {}
+
+  bool await_ready() {
+    return batch_.wrong() || batch().channels.empty() || FanOutAwaiter::BatchAwaiter::await_ready();
+  }
+  Replies<Reply> await_resume() { return batch_.Take(); }
+  CallBatch batch() { return batch_.batch(); }
+
+ private:
   const Requests requests_;
   TypedBatch<Request, Reply> batch_;
-  ResumeGate gate_;
+};
+
+// Awaits one call.
+class CallAwaiter : public BatchAwaiter<CallAwaiter> {
+ public:
+  CallAwaiter(Context& ctx, Channel* channel, std::string_view path,
+              const google::protobuf::MessageLite* request, google::protobuf::MessageLite* reply)
+      : BatchAwaiter(ctx), channel_(channel), path_(path), request_(request), reply_(reply) {}
+
+  absl::Status await_resume() { return std::move(status_); }
+  CallBatch batch() {
+    return {.channels = {&channel_, 1},
+            .path = path_,
+            .requests = {&request_, 1},
+            .replies = {&reply_, 1},
+            .statuses = {&status_, 1}};
+  }
+
+ private:
+  Channel* const channel_;
+  const std::string_view path_;
+  const google::protobuf::MessageLite* const request_;
+  google::protobuf::MessageLite* const reply_;
+  absl::Status status_;
 };
 
 // Waits on this thread, or fiber, until `co` has ended.
@@ -115,24 +156,36 @@ auto broadcast(Context& ctx, std::span<Channel* const> channels, const Method<Re
   return internal::FanOutAwaiter<Request, Reply, const Request&>(ctx, channels, method.path, request);
 }
 
+// co_await call(ctx, channel, method, request, &reply) makes one call. Returns the errors of
+// Channel::Call(). All arguments live until the call has ended.
+template <class Request, class Reply>
+internal::CallAwaiter call(Context& ctx, Channel* channel, const Method<Request, Reply>& method,
+                           const std::type_identity_t<Request>& request, Reply* reply) {
+  return {ctx, channel, method.path, &request, reply};
+}
+
+// Runs around a coroutine handler: it calls `co_await handler(ctx, messages)`, or answers by
+// itself. Unlike an interceptor (interceptor.h) it may wait for other services, and it sees the
+// request.
+using Around = std::function<Coroutine(Context& ctx, Exchange messages, const CoroutineHandler& handler)>;
+
+// Returns the method with `around` around each call, under every model.
+// REQUIRES: method.coroutine is not empty.
+MethodHandler Surround(const MethodHandler& method, Around around);
+
 namespace internal {
 
-// A coroutine handler over messages of the types that it expects.
-using AnyCoroutine = std::function<Coroutine(Context& ctx, const google::protobuf::MessageLite& request,
-                                             google::protobuf::MessageLite* reply)>;
-
 // `types` is static.
-MethodHandler CoroutineMethodOf(std::string_view name, const MessageTypes& types, AnyCoroutine method);
+MethodHandler CoroutineMethodOf(std::string_view name, const MessageTypes& types, CoroutineHandler method);
 
 // For generated code. `method` is called as method(ctx, const Request&, Reply*) -> Coroutine.
 template <class Request, class Reply, class F>
 MethodHandler CoroutineMethod(std::string_view name, F method) {
-  return CoroutineMethodOf(
-      name, kMessageTypes<Request, Reply>,
-      [method = std::move(method)](Context& ctx, const google::protobuf::MessageLite& request,
-                                   google::protobuf::MessageLite* reply) -> Coroutine {
-        return method(ctx, static_cast<const Request&>(request), static_cast<Reply*>(reply));
-      });
+  return CoroutineMethodOf(name, kMessageTypes<Request, Reply>,
+                           [method = std::move(method)](Context& ctx, Exchange messages) -> Coroutine {
+                             return method(ctx, static_cast<const Request&>(*messages.request),
+                                           static_cast<Reply*>(messages.reply));
+                           });
 }
 
 // As NotImplemented(), for coroutine handlers. `method` is static.

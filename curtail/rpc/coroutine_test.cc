@@ -114,6 +114,39 @@ TEST_P(CoroutineTest, MetadataThatTheHandlerAddsReachesTheLeaves) {
   EXPECT_EQ(answer, "own;own;");
 }
 
+TEST_P(CoroutineTest, CallsAMethodByItsPath) {
+  ServeCoroutine([&](Context& ctx, const StringValue& in, StringValue* out) -> Coroutine {
+    co_return co_await call(ctx, &leaf_channel_, LeafMethod(in), in, out);
+  });
+  std::string answer;
+  ASSERT_TRUE(Run("abc", &answer).ok());
+  EXPECT_EQ(answer, "abc");
+  EXPECT_EQ(Run("fail").code(), absl::StatusCode::kNotFound);
+}
+
+TEST_P(CoroutineTest, WhatSurroundsAHandlerMayWaitAndMayAnswer) {
+  const auto forward = [this](Context& ctx, const StringValue& in, StringValue* out) {
+    return Forward(ctx, in, out);
+  };
+  Serve(Surround(internal::CoroutineMethod<StringValue, StringValue>("Run", forward),
+                 [this](Context& ctx, Exchange messages, const CoroutineHandler& handler) -> Coroutine {
+                   const auto& in = static_cast<const StringValue&>(*messages.request);
+                   StringValue said;
+                   const absl::Status status = co_await call(ctx, &leaf_channel_, LeafMethod(in), in, &said);
+                   if (!status.ok() || said.value() == "stop") co_return status;
+                   co_return co_await handler(ctx, messages);
+                 }));
+  std::string answer;
+  ASSERT_TRUE(Run("abc", &answer).ok());
+  EXPECT_EQ(answer, "abc;abc;");
+  EXPECT_EQ(begun_, 1);
+  ASSERT_TRUE(Run("stop", &answer).ok());
+  EXPECT_EQ(answer, "");
+  EXPECT_EQ(Run("fail").code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(begun_, 1) << "neither has reached the handler";
+  ExpectHealthy();
+}
+
 TEST_P(CoroutineTest, AwaitsOtherCoroutinesOneAfterTheOther) {
   ServeCoroutine([&](Context& ctx, const StringValue& in, StringValue* out) -> Coroutine {
     const int first = co_await Measure(ctx, in);

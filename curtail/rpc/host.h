@@ -57,6 +57,8 @@ class Env {
   typename Rpc::Stub Stub(std::string_view service) {
     return typename Rpc::Stub(SharedChannel(service));
   }
+  // Returns the channel of that stub; null if --peer lacks the service.
+  Channel* SharedChannel(std::string_view service);
   // How many instances of it there are, without connecting.
   size_t Count(std::string_view service) const;
   // The addresses of a store: --store NAME=ADDR,ADDR.
@@ -90,7 +92,6 @@ class Env {
   struct Impl;
   explicit Env(std::unique_ptr<Impl> impl);
   void KeepAlive(std::shared_ptr<void> object);
-  Channel* SharedChannel(std::string_view service);
 
   const std::unique_ptr<Impl> impl_;
 };

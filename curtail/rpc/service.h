@@ -18,6 +18,7 @@
 
 #include "absl/status/status.h"
 #include "curtail/exec/recycler.h"
+#include "curtail/rpc/co.h"
 #include "curtail/rpc/context.h"
 #include "curtail/rpc/responder.h"
 #include "curtail/rpc/stream.h"
@@ -37,7 +38,18 @@ using Handler = std::function<absl::Status(Context& ctx, std::string_view reques
 // 3: ProcessRequest). `ctx` and `request` live until the answer.
 using ContinuationHandler = std::function<void(Context& ctx, std::string_view request, Responder responder)>;
 
+// The messages of one call of a coroutine handler.
+struct Exchange {
+  const google::protobuf::MessageLite* request = nullptr;  // null: the client streams
+  google::protobuf::MessageLite* reply = nullptr;          // null: client or server streams
+  internal::MessageStream* stream = nullptr;               // null: a unary call
+};
+// Runs one call of a coroutine handler. `ctx` and the messages outlive the coroutine.
+using CoroutineHandler = std::function<Coroutine(Context& ctx, Exchange messages)>;
+
 namespace internal {
+
+struct MessageTypes;
 
 // The rule of Handler for an error of a handler that ran with `ctx`.
 void NameDeadline(const Context& ctx, absl::Status* error);
@@ -99,6 +111,11 @@ struct MethodHandler {
   bool one_request = false;
   // The same for callers in this process; without it they serialize.
   internal::TypedHandler typed = {};
+  // The coroutine that all forms above run, for Surround() (coroutine.h). Empty: a handler of
+  // another kind.
+  CoroutineHandler coroutine = nullptr;
+  // The types of its messages if the client sends exactly one. Static.
+  const internal::MessageTypes* types = nullptr;
 };
 
 // A PathCall is one thing that a method may wait for: a service by a stub of it or by its full

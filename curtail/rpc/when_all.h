@@ -143,18 +143,12 @@ class TogetherBatch<Asked<Requests, Replies>...> {
 
 // Waits for the calls in a coroutine. `kAllOk`: replies or one error.
 template <bool kAllOk, class... Calls>
-class TogetherAwaiter {
+class TogetherAwaiter : public BatchAwaiter<TogetherAwaiter<kAllOk, Calls...>> {
  public:
-  TogetherAwaiter(Context& ctx, Calls... calls) : ctx_(ctx), together_(kAllOk, std::move(calls)...) {}
-  TogetherAwaiter(const TogetherAwaiter&) = delete;
-  TogetherAwaiter& operator=(const TogetherAwaiter&) = delete;
+  TogetherAwaiter(Context& ctx, Calls... calls)
+      : TogetherAwaiter::BatchAwaiter(ctx), together_(kAllOk, std::move(calls)...) {}
 
-  bool await_ready() {
-    if (CurrentWait().waiting == Waiting::kAsync) return false;
-    CallAll(ctx_, together_.batch());
-    return true;
-  }
-  bool await_suspend(std::coroutine_handle<> self) { return gate_.Suspend(self, ctx_, together_.batch()); }
+  CallBatch batch() { return together_.batch(); }
   auto await_resume() {
     if constexpr (kAllOk) {
       return together_.TakeReplies();
@@ -164,9 +158,7 @@ class TogetherAwaiter {
   }
 
  private:
-  Context& ctx_;
   TogetherBatch<Calls...> together_;
-  ResumeGate gate_;
 };
 
 }  // namespace internal

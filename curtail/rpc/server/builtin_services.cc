@@ -162,7 +162,7 @@ class ReflectionService final : public Service {
 
   std::vector<MethodHandler> Handlers() override {
     return {AsyncStreamMethod("ServerReflectionInfo",
-                              [this](Context&, MessageStream& stream) { return Serve(stream); })};
+                              [this](Context&, Exchange messages) { return Serve(*messages.stream); })};
   }
 
  private:

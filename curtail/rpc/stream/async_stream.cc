@@ -70,16 +70,32 @@ struct StartedBody {
   void* const arg;
 };
 
+// Reads the request, then runs `body`.
+Coroutine RunWithRequest(const CoroutineHandler& body, const MessageTypes& types, Context& ctx,
+                         MessageStream& stream) {
+  const MessageTypes::Lease messages = types.Borrow();
+  absl::Status status = co_await AsyncReadOneRequest(stream, messages->request);
+  messages->Saw(messages->request->ByteSizeLong());
+  if (!status.ok()) co_return status;
+  co_return co_await body(ctx, {.request = messages->request, .stream = &stream});
+}
+
 }  // namespace
 
-MethodHandler AsyncStreamMethod(std::string name, AsyncStreamBody body) {
+MethodHandler AsyncStreamMethod(std::string name, CoroutineHandler body, const MessageTypes* types) {
+  const auto begin = [body, types](Context& ctx, MessageStream& stream) {
+    return types != nullptr ? RunWithRequest(body, *types, ctx, stream) : body(ctx, {.stream = &stream});
+  };
   MethodHandler handler = StreamMethod(
-      std::move(name), [body](Context& ctx, MessageStream& stream) { return RunToEnd(body(ctx, stream)); });
-  handler.start_stream = [body = std::move(body)](Context& ctx, MessageStream& stream,
-                                                  void (*done)(void*, absl::Status), void* arg) {
-    auto* const started = new StartedBody(body(ctx, stream), done, arg);
+      std::move(name), [begin](Context& ctx, MessageStream& stream) { return RunToEnd(begin(ctx, stream)); });
+  handler.start_stream = [begin](Context& ctx, MessageStream& stream, void (*done)(void*, absl::Status),
+                                 void* arg) {
+    auto* const started = new StartedBody(begin(ctx, stream), done, arg);
     started->coroutine.Start(&StartedBody::Ended, started);
   };
+  handler.one_request = types != nullptr;
+  handler.coroutine = std::move(body);
+  handler.types = types;
   return handler;
 }
 
