@@ -17,8 +17,8 @@
 #include <chrono>
 #include <vector>
 
+#include "apps/kit/accounts/for_clients.h"
 #include "apps/kit/accounts/gone.h"
-#include "apps/kit/for_clients.h"
 #include "apps/kit/forward.h"
 #include "apps/kit/run_here.h"
 #include "apps/social/data.h"
@@ -113,17 +113,6 @@ absl::Status Accounts::DeleteLeft(absl::FunctionRef<bool()> stopping) const {
     }
   } while (!closed.ids().empty());
   return status;
-}
-
-Co<absl::StatusOr<uint64_t>> Accounts::Present(Context& ctx, Co<absl::StatusOr<uint64_t>> given) const {
-  const absl::StatusOr<uint64_t> caller = co_await std::move(given);
-  if (!caller.ok()) co_return caller;
-  Ids ids;
-  ids.add_ids(*caller);
-  auto [people] = co_await WhenAll(ctx, Ask(user_, User::kById, ids));
-  if (!people.ok()) co_return people.status();
-  if (people->people().empty()) co_return apps::GoneError();
-  co_return caller;
 }
 
 }  // namespace curtail::social

@@ -29,10 +29,6 @@ class Accounts {
   // of the services. The message of the latter says that parts are left, which go once all services answer.
   Coroutine Delete(Context& ctx, const Credentials& credentials) const;
 
-  // Gives the caller back. UNAUTHENTICATED: it was deleted. For writes to services that do not refuse it
-  // themselves.
-  Co<absl::StatusOr<uint64_t>> Present(Context& ctx, Co<absl::StatusOr<uint64_t>> given) const;
-
  private:
   // The steps after User::Close().
   Coroutine DeleteClosed(Context& ctx, const UserId& user) const;

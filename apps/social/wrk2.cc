@@ -73,7 +73,7 @@ void PutPost(const Post& post, Wrk2Post* put) {
 }
 
 struct Wrk2Service final : Wrk2::CoroutineService {
-  explicit Wrk2Service(Env& e) : env(e) {}
+  Wrk2Service(Env& e, const apps::Sessions& s) : env(e), sessions(s) {}
 
   Coroutine Register(Context& ctx, const Wrk2User& request, HttpBody* reply) override {
     if (request.first_name().empty() || request.last_name().empty() || request.username().empty() ||
@@ -103,10 +103,10 @@ struct Wrk2Service final : Wrk2::CoroutineService {
       co_return Incomplete();
     const auto types = StringsOf(request.media_types());
     if (!types.ok()) co_return types.status();
-    const absl::StatusOr<Person> author = co_await Named(ctx, request.username());
+    const absl::StatusOr<uint64_t> author = co_await sessions.Named(ctx, request.username());
     if (!author.ok()) co_return author.status();
     Draft draft;
-    draft.set_author(author->id());
+    draft.set_author(*author);
     draft.set_text(request.text());
     for (const std::string& type : *types) draft.add_media()->set_type("image/" + type);
     auto [post] = co_await WhenAll(ctx, Ask(compose, ComposePost::kCompose, draft));
@@ -136,13 +136,13 @@ struct Wrk2Service final : Wrk2::CoroutineService {
     if (!by_id && (request.user_name().empty() || request.followee_name().empty())) co_return Incomplete();
     const std::string from = by_id ? NameOf(request.user_id()) : request.user_name();
     const std::string to = by_id ? NameOf(request.followee_id()) : request.followee_name();
-    const absl::StatusOr<Person> by = co_await Named(ctx, from);
+    const absl::StatusOr<uint64_t> by = co_await sessions.Named(ctx, from);
     if (!by.ok()) co_return by.status();
-    const absl::StatusOr<Person> named = co_await Named(ctx, to);
+    const absl::StatusOr<uint64_t> named = co_await sessions.Named(ctx, to);
     if (!named.ok()) co_return named.status();
     Edge edge;
-    edge.set_from(by->id());
-    edge.set_to(named->id());
+    edge.set_from(*by);
+    edge.set_to(*named);
     auto [changed] = co_await WhenAll(ctx, Ask(graph, method, edge));
     Say("Success!", reply);
     co_return changed.status();
@@ -154,10 +154,10 @@ struct Wrk2Service final : Wrk2::CoroutineService {
     if (!request.has_user_id() || !request.has_start() || !request.has_stop()) co_return Incomplete();
     if (request.stop() <= request.start()) co_return absl::OkStatus();
     const std::string name = NameOf(request.user_id());
-    const absl::StatusOr<Person> owner = co_await Named(ctx, name);
+    const absl::StatusOr<uint64_t> owner = co_await sessions.Named(ctx, name);
     if (!owner.ok()) co_return owner.status();
     TimelinePage page;
-    page.set_user(owner->id());
+    page.set_user(*owner);
     if (as_user) page.set_viewer(page.user());
     page.set_skip(request.start());
     page.set_limit(request.stop() - request.start());
@@ -167,16 +167,8 @@ struct Wrk2Service final : Wrk2::CoroutineService {
     co_return absl::OkStatus();
   }
 
-  Co<absl::StatusOr<Person>> Named(Context& ctx, const std::string& name) {
-    Names names;
-    names.add_names(name);
-    auto [found] = co_await WhenAll(ctx, Ask(user, User::kByName, names));
-    if (!found.ok()) co_return found.status();
-    if (found->people().empty()) co_return absl::NotFoundError("there is no user of that name");
-    co_return found->people(0);
-  }
-
   Env& env;
+  const apps::Sessions& sessions;
   const User::Stub user = env.Stub<User>("user");
   const SocialGraph::Stub graph = env.Stub<SocialGraph>("social-graph");
   const ComposePost::Stub compose = env.Stub<ComposePost>("compose-post");
@@ -186,6 +178,8 @@ struct Wrk2Service final : Wrk2::CoroutineService {
 
 }  // namespace
 
-std::unique_ptr<Service> MakeWrk2(Env& env) { return std::make_unique<Wrk2Service>(env); }
+std::unique_ptr<Service> MakeWrk2(Env& env, const apps::Sessions& sessions) {
+  return std::make_unique<Wrk2Service>(env, sessions);
+}
 
 }  // namespace curtail::social

@@ -5,12 +5,14 @@
 
 #include <memory>
 
+#include "apps/kit/accounts/sessions.h"
 #include "curtail/rpc/host.h"
 #include "curtail/rpc/service.h"
 
 namespace curtail::social {
 
 // REQUIRES: HostedService::calls names user, social-graph, compose-post, home-timeline and user-timeline.
-std::unique_ptr<Service> MakeWrk2(Env& env);
+// `sessions` outlives the service.
+std::unique_ptr<Service> MakeWrk2(Env& env, const apps::Sessions& sessions);
 
 }  // namespace curtail::social

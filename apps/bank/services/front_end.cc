@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Front end: what clients call. Finds out who calls, and hands on.
+// Front end: what clients call. bank.proto says who may call, and what other services answer.
 #include "apps/bank/data.h"
+#include "apps/kit/accounts/for_clients.h"
 #include "apps/kit/accounts/sessions.h"
-#include "apps/kit/for_clients.h"
-#include "apps/kit/forward.h"
 #include "apps/kit/page.h"
 #include "bank.curtail.h"
 #include "curtail/gateway/page/page.h"
@@ -16,61 +15,29 @@ namespace curtail::bank {
 using apps::User;
 
 struct FrontEndService final : Bank::CoroutineService {
-  FrontEndService(apps::Sessions s, Env& e) : env(e), sessions(std::move(s)) {}
+  FrontEndService(const apps::Sessions& s, Env& e) : env(e), sessions(s) {}
 
   Coroutine Register(Context& ctx, const apps::Credentials& request, apps::Session* reply) override {
     return sessions.Register(ctx, request, reply);
-  }
-  Coroutine Login(Context& ctx, const apps::Credentials& request, apps::Session* reply) override {
-    return apps::Forward(ctx, user, User::kLogin, request, reply);
   }
   Coroutine Logout(Context& ctx, const apps::TokenRequest& request, apps::Changed* reply) override {
     return sessions.End(ctx, request.token(), reply);
   }
 
-  Coroutine OpenAccount(Context& ctx, const apps::TokenRequest& request, Account* reply) override {
-    return apps::ForwardFor(ctx, CallerOf(ctx, request), accounts, Accounts::kOpen, reply,
-                            [](apps::UserId& of, uint64_t caller) { of.set_user(caller); });
-  }
-  Coroutine ListAccounts(Context& ctx, const apps::TokenRequest& request, AccountList* reply) override {
-    return apps::ForwardFor(ctx, CallerOf(ctx, request), accounts, Accounts::kList, reply,
-                            [](apps::UserId& of, uint64_t caller) { of.set_user(caller); });
-  }
   Coroutine GetBalance(Context& ctx, const BalanceRequest& request, Balance* reply) override {
-    const absl::StatusOr<uint64_t> caller = co_await CallerOf(ctx, request);
-    if (!caller.ok()) co_return caller.status();
-    BalanceQuery query = QueryOf(*caller, request.account());
+    BalanceQuery query = QueryOf(apps::CallerOf(ctx), request.account());
     query.set_at_least(request.at_least());
-    co_return co_await apps::Forward(ctx, shards.Of(request.account()), Posting::kBalance, query, reply);
-  }
-
-  Coroutine Pay(Context& ctx, const PayRequest& request, Payment* reply) override {
-    return apps::ForwardFor(ctx, CallerOf(ctx, request), payments, Payments::kPay, reply,
-                            [&](PaymentOrder& order, uint64_t caller) {
-                              order.set_customer(caller);
-                              order.set_from(request.from());
-                              order.set_iban(request.iban());
-                              order.set_cents(request.cents());
-                              order.set_text(request.text());
-                            });
-  }
-  Coroutine GetPayment(Context& ctx, const PaymentRequest& request, Payment* reply) override {
-    return apps::ForwardFor(ctx, CallerOf(ctx, request), payments, Payments::kStatus, reply,
-                            [&](PaymentQuery& query, uint64_t caller) {
-                              query.set_customer(caller);
-                              query.set_id(request.id());
-                            });
+    co_return co_await call(ctx, shards.Of(request.account()).channel(), Posting::kBalance, query, reply);
   }
 
   Coroutine ListActivity(Context& ctx, const ActivityRequest& request, Movements* reply) override {
-    const absl::StatusOr<uint64_t> caller = co_await CallerOf(ctx, request);
-    if (!caller.ok()) co_return caller.status();
     ActivityQuery page;
     page.set_account(request.account());
     page.set_before(request.before());
     page.set_limit(apps::LimitOf(request.limit()));
     auto [owned, listed] = co_await WhenAll(
-        ctx, Ask(shards.Of(request.account()), Posting::kBalance, QueryOf(*caller, request.account())),
+        ctx,
+        Ask(shards.Of(request.account()), Posting::kBalance, QueryOf(apps::CallerOf(ctx), request.account())),
         Ask(activity, Activity::kList, page));
     if (!owned.ok()) co_return owned.status();
     if (!listed.ok()) co_return listed.status();
@@ -99,20 +66,12 @@ struct FrontEndService final : Bank::CoroutineService {
   }
 
   std::vector<DeclaredPath> Paths() const override {
-    return {{"Register", {user}},
-            {"Login", {user}},
-            {"Logout", {user}},
-            {"OpenAccount", {user, accounts}},
-            {"ListAccounts", {user, accounts}},
-            {"GetBalance", {user, Posting::kServiceName}},
-            {"Pay", {user, payments}},
-            {"GetPayment", {user, payments}},
-            {"ListActivity", {user, Posting::kServiceName, activity, accounts}}};
+    return {{"Register", {User::kServiceName}},
+            {"Logout", {User::kServiceName}},
+            {"GetBalance", {Posting::kServiceName}},
+            {"ListActivity", {Posting::kServiceName, activity, accounts}}};
   }
 
-  Co<absl::StatusOr<uint64_t>> CallerOf(Context& ctx, const auto& request) const {
-    return sessions.CallerOf(ctx, request.token());
-  }
   static BalanceQuery QueryOf(uint64_t owner, uint64_t account) {
     BalanceQuery query;
     query.set_owner(owner);
@@ -121,11 +80,9 @@ struct FrontEndService final : Bank::CoroutineService {
   }
 
   Env& env;
-  const apps::Sessions sessions;
-  const User::Stub user = env.Stub<User>("user");
+  const apps::Sessions& sessions;
   const Accounts::Stub accounts = env.Stub<Accounts>("accounts");
   const Shards shards{env};
-  const Payments::Stub payments = env.Stub<Payments>("payments");
   const Activity::Stub activity = env.Stub<Activity>("activity");
 };
 
@@ -137,7 +94,8 @@ HostedService HostedFrontEnd() {
             auto sessions = apps::Sessions::Load(*data, env.Stub<User>("user"));
             if (!sessions.ok()) return sessions.status();
             env.AlsoServe(gateway::MakePage(PageFiles()));
-            return apps::ForClients(std::make_unique<FrontEndService>(*std::move(sessions), env));
+            const apps::Sessions& kept = env.Keep(std::make_unique<apps::Sessions>(*std::move(sessions)));
+            return apps::ForClients(std::make_unique<FrontEndService>(kept, env), kept, apps::PeersOf(env));
           }};
 }
 

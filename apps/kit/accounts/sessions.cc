@@ -4,14 +4,17 @@
 #include <chrono>
 #include <utility>
 
+#include "apps/kit/accounts/gone.h"
 #include "apps/kit/accounts/secrets.h"
 #include "apps/kit/digits.h"
-#include "apps/kit/forward.h"
 #include "apps/kit/once.h"
+#include "curtail/base/strings.h"
 #include "curtail/rpc/when_all.h"
 
 namespace curtail::apps {
 namespace {
+
+constexpr char kCaller[] = "curtail.apps.caller";
 
 std::string_view TokenOf(const Context& ctx, std::string_view given) {
   if (!given.empty()) return given;
@@ -21,6 +24,10 @@ std::string_view TokenOf(const Context& ctx, std::string_view given) {
 }
 
 }  // namespace
+
+uint64_t CallerOf(const Context& ctx) {
+  return ParseDigits(ctx.properties().Find(kCaller).value_or("")).value_or(0);
+}
 
 bool CheckedSessions::Has(const SessionId& session) const {
   const MutexLock lock(mu_);
@@ -72,20 +79,25 @@ absl::StatusOr<SessionId> Sessions::Read(const Context& ctx, std::string_view gi
   return session;
 }
 
-Co<absl::StatusOr<uint64_t>> Sessions::CallerOf(Context& ctx, std::string_view given) const {
+Coroutine Sessions::Admit(Context& ctx, Access access, std::string_view given) const {
+  if (access == PUBLIC || (access == GUEST && TokenOf(ctx, given).empty())) co_return absl::OkStatus();
   const absl::StatusOr<SessionId> session = Read(ctx, given);
   if (!session.ok()) co_return session.status();
-  if (checked_->Has(*session)) co_return session->user();
-  const TimePoint asked = checked_->Now();
-  auto [checked] = co_await WhenAll(ctx, Ask(user_, User::kCheckSession, *session));
-  if (!checked.ok()) co_return checked.status();
-  checked_->Remember(*session, asked);
-  co_return session->user();
-}
-
-Co<absl::StatusOr<uint64_t>> Sessions::ViewerOf(Context& ctx, std::string_view given) const {
-  if (TokenOf(ctx, given).empty()) co_return uint64_t{0};
-  co_return co_await CallerOf(ctx, given);
+  if (!checked_->Has(*session)) {
+    const TimePoint asked = checked_->Now();
+    auto [checked] = co_await WhenAll(ctx, Ask(user_, User::kCheckSession, *session));
+    if (!checked.ok()) co_return checked.status();
+    checked_->Remember(*session, asked);
+  }
+  if (access == PRESENT_USER) {
+    Ids id;
+    id.add_ids(session->user());
+    auto [found] = co_await WhenAll(ctx, Ask(user_, User::kById, id));
+    if (!found.ok()) co_return found.status();
+    if (found->people().empty()) co_return GoneError();
+  }
+  ctx.AddProperty(kCaller, Join(session->user()));
+  co_return absl::OkStatus();
 }
 
 Coroutine Sessions::Register(Context& ctx, const Credentials& request, Session* reply) const {
@@ -93,19 +105,19 @@ Coroutine Sessions::Register(Context& ctx, const Credentials& request, Session* 
   content.clear_password();  // a digest of it would be quicker to try than its hash
   absl::Status named = NameRequest(ctx, User::kRegister.path, content);
   if (!named.ok()) co_return named;
-  co_return co_await Forward(ctx, user_, User::kRegister, request, reply);
+  co_return co_await call(ctx, user_.channel(), User::kRegister, request, reply);
 }
 
 Coroutine Sessions::End(Context& ctx, std::string_view given, Changed* reply) const {
   const absl::StatusOr<SessionId> session = Read(ctx, given);
   if (!session.ok()) co_return session.status();
-  const absl::Status status = co_await Forward(ctx, user_, User::kEndSession, *session, reply);
+  const absl::Status status = co_await call(ctx, user_.channel(), User::kEndSession, *session, reply);
   checked_->Forget(session->user());  // after an error, too: `user` may have ended it
   co_return status;
 }
 
 Coroutine Sessions::ChangePassword(Context& ctx, const PasswordChange& request, Session* reply) const {
-  const absl::Status status = co_await Forward(ctx, user_, User::kChangePassword, request, reply);
+  const absl::Status status = co_await call(ctx, user_.channel(), User::kChangePassword, request, reply);
   if (status.ok()) checked_->Forget(reply->user());
   co_return status;
 }
@@ -117,15 +129,6 @@ Co<absl::StatusOr<uint64_t>> Sessions::Named(Context& ctx, const std::string& na
   if (!found.ok()) co_return found.status();
   if (found->people().empty()) co_return absl::NotFoundError("there is no user of that name");
   co_return found->people(0).id();
-}
-
-Co<absl::StatusOr<CallerAndNamed>> Sessions::Both(Context& ctx, Co<absl::StatusOr<uint64_t>> by,
-                                                  const std::string& name) const {
-  const absl::StatusOr<uint64_t> caller = co_await std::move(by);
-  if (!caller.ok()) co_return caller.status();
-  const absl::StatusOr<uint64_t> named = co_await Named(ctx, name);
-  if (!named.ok()) co_return named.status();
-  co_return CallerAndNamed{*caller, *named};
 }
 
 }  // namespace curtail::apps

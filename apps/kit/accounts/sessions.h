@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// sessions.h - whose session a call belongs to, by its token, and whom it names.
+// sessions.h - the user whose session a call belongs to, by its token, and the users that it names.
 #pragma once
 
 #include <chrono>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "access.pb.h"
 #include "accounts.curtail.h"
 #include "apps/kit/data/data.h"
 #include "curtail/base/clock.h"
@@ -23,10 +24,8 @@
 
 namespace curtail::apps {
 
-// Who calls, and whom it names.
-struct CallerAndNamed {
-  uint64_t by = 0, named = 0;
-};
+// Returns the user who makes the call of `ctx`, which Sessions::Admit() has found; 0: a guest.
+uint64_t CallerOf(const Context& ctx);
 
 // A CheckedSessions remembers for a second which sessions `user` has not ended: of the users that share a place, the session
 // that was checked last. Thread-safe.
@@ -66,11 +65,9 @@ class Sessions {
   // Of tokens of IssuerOf() with TokenSecret(), whose errors it has.
   [[nodiscard]] static absl::StatusOr<Sessions> Load(const DataOptions& data, User::Stub user);
 
-  // The user. The token is `given`, or else the metadata "authorization: Bearer TOKEN".
-  // Errors: UNAUTHENTICATED without a valid one; those of `user`.
-  Co<absl::StatusOr<uint64_t>> CallerOf(Context& ctx, std::string_view given) const;
-  // The same, but 0 without a token.
-  Co<absl::StatusOr<uint64_t>> ViewerOf(Context& ctx, std::string_view given) const;
+  // Finds the caller by its token, for CallerOf(). The token is `given`, or else the metadata "authorization: Bearer TOKEN".
+  // Errors: UNAUTHENTICATED if `access` does not admit the caller; the errors of `user`.
+  Coroutine Admit(Context& ctx, Access access, std::string_view given) const;
   // As User::Register(), once for each name that its client gives the request.
   Coroutine Register(Context& ctx, const Credentials& request, Session* reply) const;
   // Ends the session of the token. Errors: UNAUTHENTICATED without a valid token; those of `user`.
@@ -80,9 +77,6 @@ class Sessions {
 
   // The user of that name. Errors: NOT_FOUND; those of `user`.
   Co<absl::StatusOr<uint64_t>> Named(Context& ctx, const std::string& name) const;
-  // The first error of the two.
-  Co<absl::StatusOr<CallerAndNamed>> Both(Context& ctx, Co<absl::StatusOr<uint64_t>> by,
-                                          const std::string& name) const;
 
  private:
   Sessions(std::unique_ptr<JwtVerifier> verifier, User::Stub user)
