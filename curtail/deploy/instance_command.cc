@@ -111,8 +111,8 @@ absl::StatusOr<std::vector<std::string>> CommandOf(const Topology& topology, con
                       : absl::StrJoin(wanted_of(call), ",");
   };
   for (const Wiring& call : service.calls) {
-    variables[absl::StrCat(call.service, ".address")] = absl::StrJoin(wanted_of(call), ",");
-    variables[absl::StrCat(call.service, ".target")] = target_of(call);
+    variables[absl::StrCat(call.name(), ".address")] = absl::StrJoin(wanted_of(call), ",");
+    variables[absl::StrCat(call.name(), ".target")] = target_of(call);
   }
   absl::StatusOr<std::vector<std::string>> expanded = ExpandAll(service.run, variables);
   if (!expanded.ok()) return expanded;
@@ -124,7 +124,7 @@ absl::StatusOr<std::vector<std::string>> CommandOf(const Topology& topology, con
     const std::vector<std::string> wanted = wanted_of(call);
     if (wanted.empty() || (call.named && !service.IsHosted())) continue;
     if (call.named) {
-      add(call.flag, absl::StrCat(call.service, "=", target_of(call)));
+      add(call.flag, absl::StrCat(call.name(), "=", target_of(call)));
     } else {
       for (const std::string& address : wanted) add(call.flag, address);
     }

@@ -14,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "curtail/deploy/cpu_groups.h"
 #include "curtail/deploy/instance_command.h"
+#include "curtail/deploy/link/link.h"
 #include "curtail/exec/config.h"
 
 namespace curtail::deploy {
@@ -149,13 +150,19 @@ void ReadKey(const std::string& key, const YAML::Node& value, ServiceSpec* s) {
     }
   } else if (key == "entry") {
     s->entry = Truth(value, key);
+  } else if (key == "links") {
+    s->links = Values(value, key);
+    for (const auto& [callee, link] : s->links) {
+      if (const auto parsed = ParseLink(link); !parsed.ok())
+        Fail(value, std::string(parsed.status().message()));
+    }
   } else {
     Fail(value,
          absl::StrCat(
              "'", key,
              "' is no key of a service; there are run, shards, replicas, calls, stores, own, config, "
              "policy, profile, listen, cpu, cpus, protocol, hosted, memory_mib, run_at_port, keeps, scales, "
-             "secrets and entry"));
+             "secrets, links and entry"));
   }
 }
 

@@ -27,6 +27,10 @@ struct Wiring {
   bool named = false;
   // Only the instance of the caller's own number, such as the store beside a leaf.
   bool own = false;
+  // The caller's name for the service, where that is another one; empty: its own.
+  std::string as = {};
+
+  const std::string& name() const { return as.empty() ? service : as; }
 };
 
 struct ServiceSpec {
@@ -65,6 +69,8 @@ struct ServiceSpec {
   double memory_mib = 0;
   // The one that clients call. Exactly one service is.
   bool entry = false;
+  // Networks between it and services that it calls, on this machine: see link/link.h.
+  std::map<std::string, std::string> links;
   // Addresses of instances that run already and are not started; empty: started.
   std::vector<std::string> external;
   // Not in the file: a program and its flags to run each instance under, such as perf, before
@@ -125,6 +131,13 @@ struct Topology {
   // Runs the instances of a service under a program: "user=perf record -o /tmp/${instance}.data".
   // Errors: INVALID_ARGUMENT.
   absl::Status Wrap(std::string_view service_and_words);
+
+  // Puts a network between a service and one that it calls: "user>post=delay=5ms,rate=10mbit".
+  // Errors: INVALID_ARGUMENT.
+  absl::Status Link(std::string_view caller_callee_and_link);
+  // Makes services of the links: relays, which callers call in place of the service behind. Errors:
+  // INVALID_ARGUMENT for a link to a service that the caller does not call.
+  absl::Status InsertRelays();
 
   // Puts the keys of services that an overlay has in force, as `curtail provision` writes them.
   // Errors: INVALID_ARGUMENT with "ORIGIN:LINE: what is wrong".

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "curtail/deploy/link/link.h"
 #include "curtail/deploy/topology.h"
 #include "curtail/fence/fence.h"
 #include "curtail/observe/trace_exporter.h"
@@ -99,6 +100,7 @@ absl::Status Topology::MakeMonolith() {
   ServiceSpec whole = old;
   whole.calls.clear();
   whole.secrets.clear();  // they share a folder
+  whole.links.clear();
   whole.shards = whole.replicas = 1;
   whole.run = {old.run.front(), "--monolith"};
   std::vector<ServiceSpec> kept;
@@ -167,6 +169,47 @@ absl::Status Topology::Use(std::string_view service_and_addresses) {
   }
   service->external = std::move(addresses);
   return absl::OkStatus();
+}
+
+absl::Status Topology::Link(std::string_view caller_callee_and_link) {
+  const std::vector<std::string> ends =
+      absl::StrSplit(std::string(caller_callee_and_link), absl::MaxSplits('>', 1));
+  const std::vector<std::string> parts = absl::StrSplit(ends.back(), absl::MaxSplits('=', 1));
+  ServiceSpec* caller = Find(ends[0]);
+  if (ends.size() != 2 || parts.size() != 2 || caller == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", std::string(caller_callee_and_link),
+        "': write CALLER>SERVICE=delay=20ms,jitter=5ms,loss=0.1%,rate=10mbit for services of ", application));
+  }
+  caller->links[parts[0]] = parts[1];
+  return ParseLink(parts[1]).status();
+}
+
+absl::Status Topology::InsertRelays() {
+  for (size_t i = 0; i < services.size(); ++i) {
+    for (const auto& [callee, link] : std::exchange(services[i].links, {})) {
+      ServiceSpec& caller = services[i];
+      const auto call = std::find_if(caller.calls.begin(), caller.calls.end(),
+                                     [&, name = callee](const Wiring& w) { return w.service == name; });
+      if (call == caller.calls.end())
+        return absl::InvalidArgumentError(
+            absl::StrCat(caller.name, " has a link to ", callee, ", and does not call it"));
+      ServiceSpec relay;
+      relay.name = absl::StrCat(caller.name, "-to-", callee);
+      relay.run = {"curtail",    "relay", "--listen",
+                   "${address}", "--to",  absl::StrCat("${", callee, ".address}"),
+                   "--link",     link};
+      relay.protocol = "tcp";
+      relay.memory_mib = 8;
+      relay.shards = Find(callee)->shards;
+      relay.replicas = Find(callee)->replicas;
+      relay.calls = {{.service = callee, .flag = "--to", .named = true, .own = true}};
+      call->as = callee;
+      call->service = relay.name;
+      services.insert(services.begin() + static_cast<std::ptrdiff_t>(i++), std::move(relay));
+    }
+  }
+  return Check();
 }
 
 absl::Status Topology::Wrap(std::string_view service_and_words) {

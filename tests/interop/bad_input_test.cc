@@ -21,7 +21,6 @@
 
 #include "curtail/base/testing.h"
 #include "curtail/deploy/process/process.h"
-#include "relay.h"
 #include "servers.h"
 
 namespace curtail::interop {

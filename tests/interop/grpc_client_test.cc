@@ -17,7 +17,6 @@
 #include "echo.grpc.pb.h"
 #include "health.grpc.pb.h"
 #include "reflection.grpc.pb.h"
-#include "relay.h"
 #include "servers.h"
 
 namespace curtail::interop {
@@ -453,13 +452,13 @@ TEST_P(GrpcClientTest, UnixSocketsWork) {
 }
 
 TEST_P(GrpcClientTest, LostConnectionMidCallIsUnavailableAndCancels) {
-  Relay relay(Start(OptionsFor(WithSpareThread(GetParam()))));
-  const auto channel = ChannelTo(relay.address());
+  const auto relay = RelayTo(Start(OptionsFor(WithSpareThread(GetParam()))));
+  const auto channel = ChannelTo(relay->address());
   Call call;
   call.request.set_hang(true);
   std::future<grpc::Status> result = std::async(std::launch::async, [&] { return call.Echo(channel); });
   ASSERT_TRUE(gate_.AwaitArrivals(1));
-  relay.Cut();
+  relay->Cut();
   EXPECT_EQ(result.get().error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_TRUE(gate_.AwaitCancelled(1)) << "the handler never learned that its caller was gone";
   ExpectServes(ChannelTo(server_->addresses()[0]));

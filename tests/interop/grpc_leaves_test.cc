@@ -24,7 +24,7 @@ class GrpcLeavesTest : public testing::TestWithParam<const char*> {
   // Leaf 0 stands behind a relay.
   GrpcLeavesTest() {
     for (int i = 0; i < kLeaves; ++i) servers_.push_back(std::make_unique<GrpcServer>(&gate_));
-    relay_ = std::make_unique<Relay>(servers_[0]->address());
+    relay_ = RelayTo(servers_[0]->address());
     std::vector<Channel*> leaves;
     for (int i = 0; i < kLeaves; ++i) {
       channels_.push_back(std::make_unique<Channel>(
@@ -50,7 +50,7 @@ class GrpcLeavesTest : public testing::TestWithParam<const char*> {
 
   Gate gate_;
   std::vector<std::unique_ptr<GrpcServer>> servers_;
-  std::unique_ptr<Relay> relay_;
+  std::unique_ptr<deploy::Relay> relay_;
   Client leaf_client_;
   Client client_;
   std::vector<std::unique_ptr<Channel>> channels_;

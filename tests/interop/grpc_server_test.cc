@@ -289,8 +289,8 @@ TEST_F(GrpcServerTest, UnixSocketsWork) {
 
 TEST_F(GrpcServerTest, LostConnectionMidCallIsUnavailable) {
   GrpcServer server(&gate_);
-  Relay relay(server.address());
-  Channel channel(&client_, relay.address());
+  const auto relay = RelayTo(server.address());
+  Channel channel(&client_, relay->address());
   EchoRequest request;
   request.set_hang(true);
   std::future<absl::Status> result = std::async(std::launch::async, [&] {
@@ -298,7 +298,7 @@ TEST_F(GrpcServerTest, LostConnectionMidCallIsUnavailable) {
     return Call(channel, request, &reply);
   });
   ASSERT_TRUE(gate_.AwaitArrivals(1));
-  relay.Cut();
+  relay->Cut();
   const absl::Status status = result.get();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
 }

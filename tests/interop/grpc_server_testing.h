@@ -11,7 +11,6 @@
 #include <string>
 
 #include "echo.grpc.pb.h"
-#include "relay.h"
 #include "servers.h"
 
 namespace curtail::interop {

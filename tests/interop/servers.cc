@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "servers.h"
 
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -107,6 +111,28 @@ std::unique_ptr<Server> MustStart(ServerOptions options, std::unique_ptr<Service
     std::abort();
   }
   return *std::move(server);
+}
+
+std::unique_ptr<deploy::Relay> RelayTo(const std::string& server) {
+  auto relay = deploy::Relay::Start({.to = server});
+  if (relay.ok()) return *std::move(relay);
+  ADD_FAILURE() << relay.status();
+  std::abort();
+}
+
+int ConnectTo(const std::string& address) {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in peer{};
+  peer.sin_family = AF_INET;
+  peer.sin_port = htons(static_cast<uint16_t>(std::atoi(address.c_str() + address.rfind(':') + 1)));
+  peer.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (connect(fd, reinterpret_cast<const sockaddr*>(&peer), sizeof(peer)) != 0) {
+    close(fd);
+    return -1;
+  }
+  const int on = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  return fd;
 }
 
 std::string RpcStatus(int code, const std::string& message, const std::string& detail) {

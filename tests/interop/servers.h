@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "curtail/deploy/link/relay.h"
 #include "curtail/rpc/channel.h"
 #include "curtail/rpc/server.h"
 #include "echo.curtail.h"
@@ -33,6 +34,11 @@ std::unique_ptr<Service> MakeForwardService(std::vector<Channel*> leaves);
 ServerOptions OptionsFor(std::string_view config);
 // Starts a server of one service; ends the test program when that is not possible.
 std::unique_ptr<Server> MustStart(ServerOptions options, std::unique_ptr<Service> service);
+
+// A relay in front of a server, which the test can cut as if the server had died.
+std::unique_ptr<deploy::Relay> RelayTo(const std::string& server);
+// A blocking TCP connection to "127.0.0.1:port", or -1.
+int ConnectTo(const std::string& address);
 
 // A serialized google.rpc.Status whose one detail is a google.protobuf.BytesValue of `detail`.
 std::string RpcStatus(int code, const std::string& message, const std::string& detail);

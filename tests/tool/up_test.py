@@ -259,6 +259,23 @@ def test_restarts(tools):
     expect_nothing_left()
 
 
+def test_links(tools):
+    """A network between two services shows in what clients see, and its relays in the list of processes."""
+    process = up(tools, "--link", "mid-tier>leaf=delay=30ms")
+    found = ps(tools)
+    assert sorted(found) == sorted([*NAMES, "mid-tier-to-leaf-0", "mid-tier-to-leaf-1"]), found
+    assert all(p["state"] == "ready" for p in found.values()), found
+    path = tools.path("linked.json")
+    code, out, err = tools.run("load", "hdsearch", "--rps", "20", "--duration", "2s", "--warmup", "0s", "--json", path)
+    assert code in (0, 98), (out, err)
+    with open(path) as file:
+        run = json.load(file)["runs"][0]
+    assert list(run["codes"]) == ["OK"] and run["latency_us"]["all"]["min"] >= 60_000, run["latency_us"]
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=MAX_WAIT_S)
+    expect_nothing_left()
+
+
 def test_refuses(tools):
     def refused(code, *texts_and_args):
         texts, args = texts_and_args[0], texts_and_args[1:]
@@ -271,6 +288,10 @@ def test_refuses(tools):
     refused(104, ["no application \"shop\"", "hdsearch"], "shop")
     refused(104, ["no variable 'colour'", "leaf.KEY"], "hdsearch", "--set", "colour=red")
     refused(104, ["SERVICE=ADDRESS"], "hdsearch", "--use", "x")
+    for link in ("mid-tier", "mid-tier>leaf", "front>leaf=delay=1ms"):
+        refused(104, ["CALLER>SERVICE=delay=20ms"], "hdsearch", "--link", link, "--dry-run")
+    refused(104, ["'fast=1' is not a part"], "hdsearch", "--link", "mid-tier>leaf=fast=1", "--dry-run")
+    refused(104, ["leaf has a link to mid-tier, and does not call it"], "hdsearch", "--link", "leaf>mid-tier=delay=1ms", "--dry-run")
     refused(104, ["config"], "hdsearch", "--config", "XYZ")
     refused(104, ["--fence on", "strict or borrow"], "hdsearch", "--fence", "on")
     refused(1, ["mid-tier ended with code 104", "No such file"], "hdsearch", *SMALL, "--policy", "mutune", "--profile", "/nowhere.json")

@@ -12,6 +12,7 @@
 #include "tools/curtail/deploy/down_command.h"
 #include "tools/curtail/deploy/logs_command.h"
 #include "tools/curtail/deploy/ps_command.h"
+#include "tools/curtail/deploy/relay_command.h"
 #include "tools/curtail/deploy/scale_command.h"
 #include "tools/curtail/deploy/status_command.h"
 #include "tools/curtail/deploy/switch_command.h"
@@ -35,6 +36,7 @@ enum class Command {
   kUp,
   kDown,
   kScale,
+  kRelay,
   kPs,
   kLogs,
   kLoad,
@@ -59,6 +61,7 @@ struct CommandLine {
   UpFlags up;
   DownFlags down;
   ScaleFlags scale;
+  RelayFlags relay;
   PsFlags ps;
   LogsFlags logs;
   LoadFlags load;

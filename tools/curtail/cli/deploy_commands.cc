@@ -11,6 +11,7 @@
 #include "tools/curtail/deploy/down_command.h"
 #include "tools/curtail/deploy/logs_command.h"
 #include "tools/curtail/deploy/ps_command.h"
+#include "tools/curtail/deploy/relay_command.h"
 #include "tools/curtail/deploy/scale_command.h"
 #include "tools/curtail/deploy/status_command.h"
 #include "tools/curtail/deploy/switch_command.h"
@@ -74,6 +75,11 @@ CLI::App* AddUp(CLI::App& app, UpFlags* f) {
       ->check(CLI::Range(0.0, 1.0))
       ->needs("--trace-to");
   AddTopologyFlags(*command, &f->changes);
+  command
+      ->add_option(
+          "--link", f->changes.links,
+          "'CALLER>SERVICE=delay=20ms,jitter=5ms,loss=0.1%,rate=10mbit': a slower network between them")
+      ->allow_extra_args(false);
   command
       ->add_option("--exec", f->changes.exec,
                    "'SERVICE=PROGRAM FLAGS...': run its instances under a program, such as perf or valgrind")
@@ -178,6 +184,22 @@ CLI::App* AddScale(CLI::App& app, ScaleFlags* f) {
       "Examples:\n"
       "  curtail scale social/read-post 3\n"
       "  curtail scale social/read-post 1");
+  return command;
+}
+
+CLI::App* AddRelay(CLI::App& app, RelayFlags* f) {
+  CLI::App* command = app.add_subcommand("relay", "Show a server through a slower network");
+  command->add_option("--to", f->to, "The server: HOST:PORT or unix:PATH")->required();
+  command->add_option("--listen", f->listen, "Where callers connect: HOST:PORT or unix:PATH")
+      ->capture_default_str();
+  command->add_option(
+      "--link", f->link,
+      "delay=20ms,jitter=5ms,loss=0.1%,rate=10mbit, of each direction; parts may be left out");
+  command->add_option("--seed", f->seed, "Of jitter and loss")->capture_default_str();
+  command->footer(
+      "It carries streams: a packet that is lost comes 200 ms later, and what is behind it too.\n"
+      "Example:\n"
+      "  curtail relay --listen 127.0.0.1:7001 --to 127.0.0.1:7000 --link delay=20ms,rate=10mbit");
   return command;
 }
 

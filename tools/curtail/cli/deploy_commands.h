@@ -11,6 +11,7 @@ namespace curtail::tool {
 
 struct DownFlags;
 struct ScaleFlags;
+struct RelayFlags;
 struct LogsFlags;
 struct ObserveFlags;
 struct ProvisionFlags;
@@ -27,6 +28,7 @@ struct UpFlags;
 CLI::App* AddUp(CLI::App& app, UpFlags* f);
 CLI::App* AddDown(CLI::App& app, DownFlags* f);
 CLI::App* AddScale(CLI::App& app, ScaleFlags* f);
+CLI::App* AddRelay(CLI::App& app, RelayFlags* f);
 CLI::App* AddProvision(CLI::App& app, ProvisionFlags* f);
 CLI::App* AddPs(CLI::App& app, PsFlags* f);
 CLI::App* AddLogs(CLI::App& app, LogsFlags* f);

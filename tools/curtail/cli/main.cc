@@ -21,6 +21,8 @@ int main(int argc, char** argv) {
       return RunUp(line.up, console, stop);
     case Command::kDown:
       return RunDown(line.down, console, stop);
+    case Command::kRelay:
+      return RunRelay(line.relay, console, stop);
     case Command::kScale:
       return RunScale(line.scale, console, stop);
     case Command::kPs:

@@ -72,6 +72,7 @@ absl::StatusOr<deploy::Topology> Wanted(const UpFlags& flags) {
     if (!value->empty()) status.Update(topology->Set(absl::StrCat(entry, ".", key), *value));
   }
   if (status.ok()) status = topology->Check();
+  if (status.ok()) status = topology->InsertRelays();
   if (!status.ok()) return status;
   return topology;
 }
