@@ -56,8 +56,8 @@ class BankTest : public testing::Test {
     const auto users = apps::ReadLoadUsers(Folder(), kApplication);
     ASSERT_TRUE(users.ok()) << users.status();
     for (const apps::LoadUser& user : *users) {
-      ASSERT_EQ(user.more.size(), 4u);
-      for (const size_t i : {0, 2})
+      ASSERT_EQ(user.more.size(), 8u);
+      for (const size_t i : {0, 2, 4, 6})
         all_.push_back({user.id, user.token, std::stoull(user.more[i]), user.more[i + 1]});
     }
   }
@@ -75,7 +75,7 @@ class BankTest : public testing::Test {
     return std::make_unique<Channel>(&client_, app_->AddressOf("front-end"), patient);
   }
   void Fill() const {
-    EXPECT_EQ(std::system(Join(BANK_PROGRAM, " fill --quiet --customers 6 --accounts 2 --deposit ", kDeposit,
+    EXPECT_EQ(std::system(Join(BANK_PROGRAM, " fill --quiet --customers 6 --accounts 4 --deposit ", kDeposit,
                                " --data ", Folder(), " --target ", app_->AddressOf("front-end"))
                               .c_str()),
               0);
@@ -96,7 +96,7 @@ class BankTest : public testing::Test {
           (other.token == own.token) == same_customer)
         return other;
     }
-    ADD_FAILURE() << "no such account among 12";
+    ADD_FAILURE() << "no such account among 24";
     return all_.back();
   }
 
@@ -121,6 +121,12 @@ class BankTest : public testing::Test {
     request.set_token(token), request.set_id(id);
     Context ctx(kMaxTestWait);
     return Bank::Stub(front_.get()).GetPayment(ctx, request, reply);
+  }
+  absl::Status Cancel(const std::string& token, uint64_t id, Payment* reply) const {
+    PaymentRequest request;
+    request.set_token(token), request.set_id(id);
+    Context ctx(kMaxTestWait);
+    return Bank::Stub(front_.get()).CancelPayment(ctx, request, reply);
   }
   void AwaitArrival(const std::string& token, uint64_t id) const {
     const Deadline deadline = Deadline::In(kMaxTestWait);
@@ -229,6 +235,48 @@ TEST_F(BankTest, ARequestThatIsRepeatedPaysOnce) {
          !deadline.Expired()) {
   }
   EXPECT_EQ(CentsOf(from, again.version()), 0);
+}
+
+TEST_F(BankTest, AScheduledPaymentIsPaidAtItsTimeOnceOrTakenBack) {
+  const Own &from = all_[0], &to = Other(from, /*same_shard=*/true);
+  PayRequest soon = PaymentOf(from, to, 100), late = PaymentOf(from, to, 10);
+  soon.set_at_ms(apps::NowMs() + 1000);
+  late.set_at_ms(apps::NowMs() + 3'600'000);
+  Payment paid, again, waits;
+  ASSERT_TRUE(Pay(soon, "soon", &paid).ok());
+  ASSERT_TRUE(Pay(late, "late", &waits).ok());
+  EXPECT_EQ(waits.state(), Payment::SCHEDULED);
+  EXPECT_EQ(waits.at_ms(), late.at_ms());
+  app_->Kill("payments");
+  EXPECT_TRUE(app_->Restart("payments").ok());
+  AwaitArrival(from.token, paid.id());
+  ASSERT_TRUE(Pay(soon, "soon", &again).ok());
+  EXPECT_EQ(again.id(), paid.id());
+  EXPECT_EQ(CentsOf(from, again.version()), kDeposit - 100);
+  EXPECT_TRUE(absl::IsFailedPrecondition(Cancel(from.token, paid.id(), &again)));
+
+  EXPECT_TRUE(absl::IsNotFound(Cancel(to.token, waits.id(), &again))) << "it is another's";
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(Cancel(from.token, waits.id(), &again).ok());
+    EXPECT_EQ(again.state(), Payment::CANCELLED);
+  }
+  ASSERT_TRUE(Pay(late, "late", &again).ok());
+  EXPECT_EQ(again.state(), Payment::CANCELLED) << "a repetition changes nothing";
+  ASSERT_TRUE(Look(from.token, waits.id(), &again).ok());
+  EXPECT_EQ(again.state(), Payment::CANCELLED);
+  EXPECT_EQ(CentsOf(from), kDeposit - 100);
+
+  PayRequest too_much = PaymentOf(to, from, kDeposit + 101);
+  too_much.set_at_ms(1);  // that has passed
+  ASSERT_TRUE(Pay(too_much, "", &waits).ok());
+  const Deadline deadline = Deadline::In(kMaxTestWait);
+  while (Look(to.token, waits.id(), &again).ok() && again.state() != Payment::REFUSED && !deadline.Expired())
+    std::this_thread::yield();
+  EXPECT_EQ(again.state(), Payment::REFUSED);
+  for (const int64_t at : {int64_t{-1}, apps::NowMs() + 400 * int64_t{86'400'000}}) {
+    too_much.set_at_ms(at);
+    EXPECT_TRUE(absl::IsInvalidArgument(Pay(too_much))) << at;
+  }
 }
 
 TEST_F(BankTest, WhatIsWrongMovesNothing) {

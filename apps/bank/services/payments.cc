@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Payments: orders of customers, each a saga of one step (apps/kit/jobs/saga.h), which its posting decides. The state of its row is
-// a Payment::State. REFUSED means that nothing has moved: a repetition tries again.
+// a Payment::State. REFUSED means that nothing has moved: a repetition tries again. A payment of a later time is SCHEDULED until
+// then. That it has begun is a state, too, which is written before the shard is asked: so it is paid or cancelled, never both.
 #include "apps/bank/data.h"
 #include "apps/bank/iban.h"
 #include "apps/kit/jobs/saga.h"
@@ -12,6 +13,7 @@
 namespace curtail::bank {
 
 constexpr char kTable[] = "payments";
+constexpr int64_t kMostAheadMs = 366 * int64_t{86'400'000};
 
 struct PaymentsService final : Payments::CoroutineService {
   PaymentsService(SqlDatabase& db, Env& e)
@@ -22,6 +24,8 @@ struct PaymentsService final : Payments::CoroutineService {
   Coroutine Pay(Context& ctx, const PaymentOrder& request, Payment* reply) override {
     absl::Status status = apps::ledger::CheckCents(request.cents(), 1);
     if (status.ok()) status = apps::ledger::CheckText(request.text());
+    if (status.ok() && (request.at_ms() < 0 || request.at_ms() > apps::NowMs() + kMostAheadMs))
+      status = absl::InvalidArgumentError("at_ms is a time since 1970, at most a year from now");
     if (!status.ok()) co_return status;
     Account account;
     account.set_iban(request.iban());
@@ -41,14 +45,23 @@ struct PaymentsService final : Payments::CoroutineService {
     shown.set_cents(request.cents());
     shown.set_text(request.text());
     shown.set_created_ms(apps::NowMs());
-    apps::SagaRow row{.id = shown.id(), .owner = request.customer(), .bytes = kept.SerializeAsString()};
+    shown.set_at_ms(request.at_ms());
+    apps::SagaRow row{.id = shown.id(),
+                      .owner = request.customer(),
+                      .state = request.at_ms() > 0 ? Payment::SCHEDULED : Payment::PENDING,
+                      .due_ms = request.at_ms(),
+                      .bytes = kept.SerializeAsString()};
     status = co_await orders.Begin(ctx, apps::Once(ctx, request.customer()), Payment::REFUSED, &row);
-    if (status.ok()) status = co_await orders.Finish(ctx, &row);
+    if (status.ok() && row.state != Payment::SCHEDULED) status = co_await orders.Finish(ctx, &row);
     if (status.ok()) status = Show(row, reply);
     co_return status;
   }
 
   Coroutine Book(Context& ctx, apps::SagaRow& row) {
+    if (row.state == Payment::SCHEDULED) {
+      row.state = Payment::PENDING;
+      co_return absl::OkStatus();
+    }
     KeptPayment kept;
     if (absl::Status read = Read(row, &kept); !read.ok()) co_return read;
     TransferOrder transfer;
@@ -88,12 +101,33 @@ struct PaymentsService final : Payments::CoroutineService {
     return status;
   }
 
+  Coroutine Find(Context& ctx, const PaymentQuery& request, apps::SagaRow* row) {
+    absl::Status status = co_await orders.Find(ctx, request.customer(), request.id(), row);
+    if (status.ok() && row->id == 0)
+      co_return absl::NotFoundError(Join("there is no payment ", request.id()));
+    co_return status;
+  }
+
+  Coroutine Cancel(Context& ctx, const PaymentQuery& request, Payment* reply) override {
+    apps::SagaRow row;
+    absl::Status status = co_await Find(ctx, request, &row);
+    if (status.ok() && row.state == Payment::SCHEDULED) {
+      apps::SagaRow next = row;
+      next.state = Payment::CANCELLED;
+      next.open = false;
+      status = co_await orders.Replace(ctx, row, &next);
+      row = std::move(next);
+    }
+    if (!status.ok()) co_return status;
+    if (row.state != Payment::CANCELLED)
+      co_return absl::FailedPreconditionError(Join("payment ", request.id(), " is not scheduled any more"));
+    co_return Show(row, reply);
+  }
+
   Coroutine Status(Context& ctx, const PaymentQuery& request, Payment* reply) override {
     apps::SagaRow row;
-    absl::Status status = co_await orders.Find(ctx, request.customer(), request.id(), &row);
-    if (!status.ok()) co_return status;
-    if (row.id == 0) co_return absl::NotFoundError(Join("there is no payment ", request.id()));
-    status = Show(row, reply);
+    absl::Status status = co_await Find(ctx, request, &row);
+    if (status.ok()) status = Show(row, reply);
     if (!status.ok() || reply->state() != Payment::BOOKED) co_return status;
     KeptPayment kept;
     status = Read(row, &kept);
@@ -106,7 +140,9 @@ struct PaymentsService final : Payments::CoroutineService {
   }
 
   std::vector<DeclaredPath> Paths() const override {
-    return {{"Pay", {accounts, unique_id, Posting::kServiceName}}, {"Status", {Posting::kServiceName}}};
+    return {{"Pay", {accounts, unique_id, Posting::kServiceName}},
+            {"Status", {Posting::kServiceName}},
+            {"Cancel", {}}};
   }
 
   Env& env;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr Nanos kStepTime = std::chrono::seconds(5);
 constexpr uint64_t kRowsAtOnce = 64;
-constexpr char kColumns[] = "SELECT id, owner, round, state, open, bytes, content FROM ";
+constexpr char kColumns[] = "SELECT id, owner, round, state, open, due_ms, bytes, content FROM ";
 
 SagaRow RowOf(const SqlRow& row) {
   return {.id = row.Unsigned(0),
@@ -22,7 +22,8 @@ SagaRow RowOf(const SqlRow& row) {
           .round = static_cast<uint32_t>(row.Unsigned(2)),
           .state = static_cast<int>(row.Integer(3)),
           .open = row.Integer(4) != 0,
-          .bytes = std::string(row.Text(5))};
+          .due_ms = row.Integer(5),
+          .bytes = std::string(row.Text(6))};
 }
 
 }  // namespace
@@ -33,11 +34,11 @@ std::string SagaSchema(std::string_view table) {
   return Join(
       "CREATE TABLE ", table,
       "(id INTEGER PRIMARY KEY, owner INTEGER NOT NULL, name TEXT NOT NULL, content TEXT NOT NULL,"
-      " round INTEGER NOT NULL, state INTEGER NOT NULL, open INTEGER NOT NULL, begun_ms INTEGER NOT NULL,"
+      " round INTEGER NOT NULL, state INTEGER NOT NULL, open INTEGER NOT NULL, due_ms INTEGER NOT NULL,"
       " bytes BLOB NOT NULL) STRICT;"
       "CREATE UNIQUE INDEX ",
       table, "_by_name ON ", table, "(owner, name);CREATE INDEX ", table, "_open ON ", table,
-      "(id) WHERE open = 1");
+      "(due_ms, id) WHERE open = 1");
 }
 
 Saga::Saga(SqlDatabase& db, std::string_view table, Step step, Nanos callers_time)
@@ -51,6 +52,10 @@ Coroutine Saga::Begin(Context& ctx, const Once& once, int again, SagaRow* row) {
   co_return co_await db_.Writing(ctx.deadline(), [&](SqlSession& s) { return Keep(s, once, again, row); });
 }
 
+int64_t Saga::CallersDue() const {
+  return NowMs() + std::chrono::duration_cast<std::chrono::milliseconds>(callers_time_).count();
+}
+
 absl::Status Saga::Keep(SqlSession& s, const Once& once, int again, SagaRow* row) const {
   const std::string name = once.named() ? Join("key ", once.name()) : Join("id ", row->id);
   bool known = false, same = true;
@@ -59,26 +64,28 @@ absl::Status Saga::Keep(SqlSession& s, const Once& once, int again, SagaRow* row
                                 [&](const SqlRow& found) {
                                   known = true;
                                   kept = RowOf(found);
-                                  same = found.Text(6) == once.content();
+                                  same = found.Text(7) == once.content();
                                 });
   if (!status.ok()) return status;
   if (!same)
     return absl::AlreadyExistsError(
         "the idempotency key was given to another request of this caller; take a new one for each request");
   if (!known) {
-    return s.Execute(Join("INSERT INTO ", table_,
-                          "(id, owner, name, content, round, state, open, begun_ms, bytes)"
-                          " VALUES (?1, ?2, ?3, ?4, 0, 0, 1, ?5, ?6)"),
-                     {row->id, row->owner, name, once.content(), NowMs(), SqlValue::Bytes(row->bytes)});
+    if (row->due_ms == 0) row->due_ms = CallersDue();
+    return s.Execute(
+        Join("INSERT INTO ", table_,
+             "(id, owner, name, content, round, state, open, due_ms, bytes)"
+             " VALUES (?1, ?2, ?3, ?4, 0, ?5, 1, ?6, ?7)"),
+        {row->id, row->owner, name, once.content(), row->state, row->due_ms, SqlValue::Bytes(row->bytes)});
   }
   *row = std::move(kept);
   if (row->open || row->state != again) return absl::OkStatus();
   row->state = 0;
   row->open = true;
+  row->due_ms = CallersDue();
   ++row->round;
-  return s.Execute(
-      Join("UPDATE ", table_, " SET state = 0, open = 1, round = ?2, begun_ms = ?3 WHERE id = ?1"),
-      {row->id, uint64_t{row->round}, NowMs()});
+  return s.Execute(Join("UPDATE ", table_, " SET state = 0, open = 1, round = ?2, due_ms = ?3 WHERE id = ?1"),
+                   {row->id, uint64_t{row->round}, row->due_ms});
 }
 
 Coroutine Saga::Finish(Context& ctx, SagaRow* row) {
@@ -88,8 +95,7 @@ Coroutine Saga::Finish(Context& ctx, SagaRow* row) {
     const bool outcome = next.state != row->state || !next.open || next.bytes != row->bytes;
     if (!outcome && stepped.ok()) stepped = absl::InternalError(Join(table_, ": a step has no outcome"));
     if (!outcome) co_return stepped;
-    absl::Status written =
-        co_await db_.Writing(ctx.deadline(), [&](SqlSession& s) { return Move(s, *row, &next); });
+    absl::Status written = co_await Replace(ctx, *row, &next);
     if (!written.ok()) co_return written;
     *row = std::move(next);
     if (!stepped.ok()) co_return stepped;
@@ -108,6 +114,10 @@ absl::Status Saga::Move(SqlSession& s, const SagaRow& row, SagaRow* next) const 
                  [&](const SqlRow& found) { *next = RowOf(found); });
 }
 
+Coroutine Saga::Replace(Context& ctx, const SagaRow& row, SagaRow* next) {
+  co_return co_await db_.Writing(ctx.deadline(), [&](SqlSession& s) { return Move(s, row, next); });
+}
+
 Coroutine Saga::Find(Context& ctx, uint64_t owner, uint64_t id, SagaRow* row) {
   co_return co_await db_.Reading(ctx.deadline(), [&](SqlSession& s) {
     return s.Query(Join(kColumns, table_, " WHERE id = ?1 AND owner = ?2"), {id, owner},
@@ -117,21 +127,23 @@ Coroutine Saga::Find(Context& ctx, uint64_t owner, uint64_t id, SagaRow* row) {
 
 absl::Status Saga::FinishAll(absl::FunctionRef<bool()> stopping) {
   absl::Status first;
-  uint64_t after = 0, seen = kRowsAtOnce;
+  const int64_t now = NowMs();
+  int64_t due = 0;
+  uint64_t id = 0, seen = kRowsAtOnce;
   while (seen == kRowsAtOnce && !stopping()) {
     std::vector<SagaRow> rows;
-    const int64_t begun =
-        NowMs() - std::chrono::duration_cast<std::chrono::milliseconds>(callers_time_).count();
     absl::Status read = db_.Read(Deadline::In(kStepTime), [&](SqlSession& s) {
       return s.Query(
-          Join(kColumns, table_, " WHERE open = 1 AND id > ?1 AND begun_ms <= ?2 ORDER BY id LIMIT ?3"),
-          {after, begun, kRowsAtOnce}, [&](const SqlRow& row) { rows.push_back(RowOf(row)); });
+          Join(kColumns, table_,
+               " WHERE open = 1 AND due_ms <= ?1 AND (due_ms, id) > (?2, ?3) ORDER BY due_ms, id LIMIT ?4"),
+          {now, due, id, kRowsAtOnce}, [&](const SqlRow& row) { rows.push_back(RowOf(row)); });
     });
     if (!read.ok()) return read;
     seen = rows.size();
     for (SagaRow& row : rows) {
       if (stopping()) return first;
-      after = row.id;
+      due = row.due_ms;
+      id = row.id;
       Context ctx(kStepTime);
       absl::Status finished = RunHere(Finish(ctx, &row));
       if (row.open) first.Update(finished);

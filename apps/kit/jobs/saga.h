@@ -13,7 +13,7 @@
 //      remembers its answer by this name, be it a refusal. So all attempts at a step have one outcome.
 //  S3  The outcome is the next state. It is written if the row still has the state of before: of two attempts one writes, and
 //      both go on from what is written.
-//  S4  A row that is open is gone on with even if its caller is gone, by a thread.
+//  S4  A row that is open is gone on with even if its caller is gone, by a thread, from the time at which it is due.
 //  S5  A row that has ended stays as it is. But a repetition of one that ended in the state `again` begins its next round.
 #pragma once
 
@@ -38,8 +38,10 @@ struct SagaRow {
   uint64_t id = 0;  // unique, and not 0
   uint64_t owner = 0;
   uint32_t round = 0;
-  int state = 0;      // of the application; each round begins with 0
-  bool open = true;   // false: it has ended
+  int state = 0;     // of the application; a repetition of S5 begins with 0
+  bool open = true;  // false: it has ended
+  int64_t due_ms =
+      0;              // since 1970; 0: its caller goes on with it, and the thread leaves it alone for a while
   std::string bytes;  // of the application: what the steps need, and what they have found
 
   // The name by which a step asks: S2.
@@ -58,22 +60,25 @@ class Saga {
   // error that leaves `row` alone is no outcome, and is tried again. With an outcome, it is what the caller is told.
   using Step = std::function<Coroutine(Context& ctx, SagaRow& row)>;
 
-  // `db` has SagaSchema(table), and outlives the object. The thread leaves a row alone for `callers_time`.
+  // `db` has SagaSchema(table), and outlives the object. The thread leaves a row to its caller for `callers_time`.
   Saga(SqlDatabase& db, std::string_view table, Step step, Nanos callers_time = std::chrono::seconds(5));
   // Has `env` start the thread once all services can be called, and stop it before any is gone.
   void WorkWhileServing(Env& env) { finisher_.WorkWhileServing(env); }
 
-  // Keeps `*row`, which has an id, an owner and bytes; or sets it to the one of the same request. Without a name the request is a
+  // Keeps `*row`, which has an id, an owner, a state and bytes; or sets it to the one of the same request. Without a name the request is a
   // new one each time. ALREADY_EXISTS: the name was given to another content.
   Coroutine Begin(Context& ctx, const Once& once, int again, SagaRow* row);
   // Takes the steps that are left. Errors: those of the step; then the thread goes on, unless the saga has ended.
   Coroutine Finish(Context& ctx, SagaRow* row);
+  // Writes `*next` in place of `row` if that still has its state, or sets `*next` to what somebody else has written.
+  Coroutine Replace(Context& ctx, const SagaRow& row, SagaRow* next);
   // Looks for a saga of `owner`; `row->id` stays 0 if there is none.
   Coroutine Find(Context& ctx, uint64_t owner, uint64_t id, SagaRow* row);
   // Goes on with those whose callers have left them. Returns the first error; a refusal is none. May block.
   absl::Status FinishAll(absl::FunctionRef<bool()> stopping);
 
  private:
+  int64_t CallersDue() const;
   absl::Status Keep(SqlSession& s, const Once& once, int again, SagaRow* row) const;
   // Writes `*next` in place of `row`, or sets it to what somebody else has written: S3.
   absl::Status Move(SqlSession& s, const SagaRow& row, SagaRow* next) const;

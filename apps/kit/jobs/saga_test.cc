@@ -15,6 +15,7 @@
 
 #include "apps/kit/once_testing.h"
 #include "apps/kit/run_here.h"
+#include "apps/kit/wall_clock.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/temp_dir_testing.h"
 #include "curtail/base/testing.h"
@@ -165,6 +166,41 @@ TEST_P(SagaTest, TheThreadLeavesTheCallerItsTime) {
   ASSERT_TRUE(patient.Begin(plain_, &row).ok());
   ASSERT_TRUE(patient.FinishAll().ok());
   EXPECT_THAT(patient.asked, IsEmpty());
+}
+
+TEST_P(SagaTest, TheThreadBeginsAtTheTimeThatIsGiven) {
+  SagaRow early = NewTrip(7), late = NewTrip(8);
+  early.state = late.state = kFlight;
+  early.due_ms = NowMs() - 1;
+  late.due_ms = NowMs() + 3'600'000;
+  ASSERT_TRUE(agency_.Begin(plain_, &early).ok());
+  ASSERT_TRUE(agency_.Begin(plain_, &late).ok());
+  ASSERT_TRUE(agency_.FinishAll().ok());
+  EXPECT_THAT(agency_.asked, ElementsAre("flight 7.0"));
+  EXPECT_EQ(agency_.Find(3, 8).due_ms, late.due_ms);
+}
+
+// Property: of one who takes a step and one who takes it back, one wins.
+TEST_P(SagaTest, AStateThatHasMovedIsNotReplaced) {
+  Context ctx(kMaxTestWait);
+  const auto refuse = [&](const SagaRow& row) {
+    SagaRow refused = row;
+    refused.state = kRefused;
+    refused.open = false;
+    const absl::Status status = RunHere(agency_.trips.Replace(ctx, row, &refused));
+    EXPECT_TRUE(status.ok()) << status;
+    return refused.state;
+  };
+  SagaRow row = NewTrip(7), other = NewTrip(8);
+  ASSERT_TRUE(agency_.Begin(plain_, &row).ok());
+  ASSERT_TRUE(agency_.Begin(plain_, &other).ok());
+  const SagaRow before = row;
+  ASSERT_TRUE(agency_.Finish(&row).ok());
+  EXPECT_EQ(refuse(before), kBooked);
+  EXPECT_EQ(agency_.Find(3, 7).state, kBooked);
+  EXPECT_EQ(refuse(other), kRefused);
+  ASSERT_TRUE(agency_.FinishAll().ok());
+  EXPECT_EQ(agency_.Find(3, 8).state, kRefused);
 }
 
 // Property: a step that fails holds up no other saga.
