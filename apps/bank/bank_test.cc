@@ -3,29 +3,21 @@
 // The whole bank in processes of its own, as its customers use it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
 #include <array>
-#include <atomic>
-#include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "apps/bank/bank_testing.h"
 #include "apps/bank/books.h"
 #include "apps/bank/data.h"
-#include "apps/kit/fill.h"
-#include "apps/kit/testing/start_app.h"
 #include "bank.curtail.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/strings.h"
-#include "curtail/base/temp_dir_testing.h"
 #include "curtail/base/testing.h"
-#include "curtail/deploy/app_under_test.h"
 #include "curtail/rpc/channel.h"
 #include "curtail/store/sql/sqlite.h"
 
@@ -33,159 +25,6 @@ namespace curtail::bank {
 namespace {
 
 using testing::HasSubstr;
-
-constexpr int64_t kDeposit = 10'000;
-constexpr size_t kShards = 2;
-
-// A customer's account, as a load test knows it.
-struct Own {
-  uint64_t owner = 0;
-  std::string token;
-  uint64_t id = 0;
-  std::string iban;
-  size_t shard() const { return apps::PartOf(id, kShards); }
-};
-
-class BankTest : public testing::Test {
- protected:
-  void SetUp() override {
-    app_ = apps::StartApp(BANK_TOPOLOGY, {.set = {"load-balancer.replicas=0", "data=" + Folder()}});
-    front_ = Connect();
-    Fill();
-    Fill();  // deposits nothing more, opens nothing more
-    const auto users = apps::ReadLoadUsers(Folder(), kApplication);
-    ASSERT_TRUE(users.ok()) << users.status();
-    for (const apps::LoadUser& user : *users) {
-      ASSERT_EQ(user.more.size(), 8u);
-      for (const size_t i : {0, 2, 4, 6})
-        all_.push_back({user.id, user.token, std::stoull(user.more[i]), user.more[i + 1]});
-    }
-  }
-  void TearDown() override {
-    front_.reset();
-    if (app_ == nullptr) return;
-    const absl::Status ended = app_->Stop();
-    EXPECT_TRUE(ended.ok()) << ended;
-  }
-
-  std::string Folder() const { return dir_.File("data"); }
-  std::unique_ptr<Channel> Connect() {
-    ChannelOptions patient;
-    patient.wait_for_ready = true;
-    return std::make_unique<Channel>(&client_, app_->AddressOf("front-end"), patient);
-  }
-  void Fill() const {
-    EXPECT_EQ(std::system(Join(BANK_PROGRAM, " fill --quiet --customers 6 --accounts 4 --deposit ", kDeposit,
-                               " --data ", Folder(), " --target ", app_->AddressOf("front-end"))
-                              .c_str()),
-              0);
-  }
-  // The exit code, and what it writes.
-  int Audit(std::string* text = nullptr) const {
-    const std::string file = dir_.File("audit");
-    const int how = std::system(Join(BANK_PROGRAM, " audit --data ", Folder(), " 2> ", file).c_str());
-    std::ifstream in(file);
-    if (text != nullptr) text->assign(std::istreambuf_iterator<char>(in), {});
-    return WEXITSTATUS(how);
-  }
-
-  // Another account than `own`, in the same shard or in another.
-  const Own& Other(const Own& own, bool same_shard, bool same_customer = false) const {
-    for (const Own& other : all_) {
-      if (other.id != own.id && (other.shard() == own.shard()) == same_shard &&
-          (other.token == own.token) == same_customer)
-        return other;
-    }
-    ADD_FAILURE() << "no such account among 24";
-    return all_.back();
-  }
-
-  static PayRequest PaymentOf(const Own& from, const Own& to, int64_t cents) {
-    PayRequest request;
-    request.set_token(from.token), request.set_from(from.id);
-    request.set_iban(to.iban), request.set_cents(cents), request.set_text("rent");
-    return request;
-  }
-  absl::Status Pay(const PayRequest& request, const std::string& key, Payment* reply, Channel* by = nullptr,
-                   Nanos patience = kMaxTestWait) const {
-    Context ctx(patience);
-    if (!key.empty()) ctx.AddMetadata("idempotency-key", key);
-    return Bank::Stub(by == nullptr ? front_.get() : by).Pay(ctx, request, reply);
-  }
-  absl::Status Pay(const PayRequest& request) const {
-    Payment ignored;
-    return Pay(request, "", &ignored);
-  }
-  absl::Status Look(const std::string& token, uint64_t id, Payment* reply) const {
-    PaymentRequest request;
-    request.set_token(token), request.set_id(id);
-    Context ctx(kMaxTestWait);
-    return Bank::Stub(front_.get()).GetPayment(ctx, request, reply);
-  }
-  absl::Status Cancel(const std::string& token, uint64_t id, Payment* reply) const {
-    PaymentRequest request;
-    request.set_token(token), request.set_id(id);
-    Context ctx(kMaxTestWait);
-    return Bank::Stub(front_.get()).CancelPayment(ctx, request, reply);
-  }
-  void AwaitArrival(const std::string& token, uint64_t id) const {
-    const Deadline deadline = Deadline::In(kMaxTestWait);
-    Payment payment;
-    do {
-      const absl::Status looked = Look(token, id, &payment);
-      ASSERT_TRUE(looked.ok() || absl::IsUnavailable(looked)) << looked;
-      ASSERT_FALSE(deadline.Expired()) << payment.DebugString();
-    } while (payment.state() != Payment::ARRIVED);
-  }
-  absl::Status GetBalance(const std::string& token, uint64_t account, Balance* reply,
-                          uint64_t at_least = 0) const {
-    BalanceRequest request;
-    request.set_token(token), request.set_account(account), request.set_at_least(at_least);
-    Context ctx(kMaxTestWait);
-    return Bank::Stub(front_.get()).GetBalance(ctx, request, reply);
-  }
-  int64_t CentsOf(const Own& own, uint64_t at_least = 0) const {
-    Balance balance;
-    const absl::Status status = GetBalance(own.token, own.id, &balance, at_least);
-    EXPECT_TRUE(status.ok()) << status;
-    return balance.cents();
-  }
-  absl::Status List(const std::string& token, uint64_t account, uint64_t before, Movements* reply) const {
-    ActivityRequest request;
-    request.set_token(token), request.set_account(account), request.set_before(before), request.set_limit(7);
-    Context ctx(kMaxTestWait);
-    return Bank::Stub(front_.get()).ListActivity(ctx, request, reply);
-  }
-  // All movements of an account, the newest first, once there are as many as the ledger has.
-  std::vector<Movement> AwaitMovements(const Own& own) const {
-    Balance balance;
-    EXPECT_TRUE(GetBalance(own.token, own.id, &balance).ok());
-    const Deadline deadline = Deadline::In(kMaxTestWait);
-    std::vector<Movement> all;
-    while (all.empty() || all[0].version() < balance.version()) {
-      all.clear();
-      Movements page;
-      do {
-        const uint64_t before = page.next();
-        page.Clear();
-        const absl::Status listed = List(own.token, own.id, before, &page);
-        EXPECT_TRUE(listed.ok()) << listed;
-        all.insert(all.end(), page.movements().begin(), page.movements().end());
-      } while (page.next() != 0);
-      if (deadline.Expired()) {
-        ADD_FAILURE() << all.size() << " movements of " << balance.version();
-        break;
-      }
-    }
-    return all;
-  }
-
-  const TempDir dir_;
-  Client client_;
-  std::unique_ptr<deploy::AppUnderTest> app_;
-  std::unique_ptr<Channel> front_;
-  std::vector<Own> all_;
-};
 
 TEST_F(BankTest, APaymentArrivesWithinAShardAndInAnother) {
   const Own& from = all_[0];
@@ -303,14 +142,6 @@ TEST_F(BankTest, WhatIsWrongMovesNothing) {
   EXPECT_EQ(CentsOf(to), kDeposit);
 }
 
-// Returns the text of an error without `number`, so that the errors of two numbers can be compared.
-std::string WordsOf(const absl::Status& status, uint64_t number) {
-  std::string words = status.ToString();
-  if (const size_t at = words.find(std::to_string(number)); at != std::string::npos)
-    words.replace(at, std::to_string(number).size(), "N");
-  return words;
-}
-
 TEST_F(BankTest, AnothersMoneyIsAsIfItWereNotThere) {
   const Own &ann = all_[0], &bob = Other(ann, /*same_shard=*/true);
   Payment payment;
@@ -381,7 +212,7 @@ TEST_F(BankTest, AnOrderIsFinishedWithoutItsCaller) {
 }
 
 // Customers pay at random while services are killed, and repeat what has no answer.
-class BankFaultTest : public BankTest {
+class PaymentFaultTest : public BankFaultTest {
  protected:
   struct Paid {
     size_t from, to;
@@ -396,42 +227,21 @@ class BankFaultTest : public BankTest {
       const size_t from = rng.Below(all_.size()), to = (from + 1 + rng.Below(all_.size() - 1)) % all_.size();
       const auto cents = static_cast<int64_t>(1 + rng.Below(20));
       const std::string key = Join("payment ", customer, " ", i);
-      const Deadline deadline = Deadline::In(kMaxTestWait);
-      absl::Status status;
       Payment payment;
-      do status = Pay(PaymentOf(all_[from], all_[to], cents), key, &payment, channel.get(), kPatience);
-      while ((absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) && !deadline.Expired());
+      const absl::Status status = Answered([&] {
+        return Pay(PaymentOf(all_[from], all_[to], cents), key, &payment, channel.get(), kPatience);
+      });
       ASSERT_TRUE(status.ok() || absl::IsFailedPrecondition(status)) << status;
       if (status.ok()) paid->push_back({from, to, cents, payment.id()});
-      answered_.fetch_add(1);
     }
   }
-  void AwaitAnswers(int more) const {
-    const Deadline deadline = Deadline::In(kMaxTestWait);
-    for (const int before = answered_.load(); answered_.load() < before + more; std::this_thread::yield())
-      ASSERT_FALSE(deadline.Expired());
-  }
-
-  static constexpr Nanos kPatience = std::chrono::seconds(2);
-  std::atomic<bool> stop_{false};
-  std::atomic<int> answered_{0};
 };
 
-TEST_F(BankFaultTest, PaymentsOutliveTheServicesThatBookThem) {
-  constexpr int kCustomers = 4, kAnswersBetween = 40;
+TEST_F(PaymentFaultTest, PaymentsOutliveTheServicesThatBookThem) {
   const uint64_t seed = TestSeed();
   std::array<std::vector<Paid>, kCustomers> paid;
-  std::vector<std::thread> customers;
-  for (int i = 0; i < kCustomers; ++i)
-    customers.emplace_back([&, i] { PayUntil(i, seed, &paid[static_cast<size_t>(i)]); });
-  for (const char* service : {"posting", "payments", "posting", "activity", "accounts"}) {
-    AwaitAnswers(kAnswersBetween);
-    app_->Kill(service);
-    EXPECT_TRUE(app_->Restart(service).ok());
-  }
-  AwaitAnswers(kAnswersBetween);
-  stop_.store(true);
-  for (std::thread& customer : customers) customer.join();
+  ActWhileKilled({"posting", "payments", "posting", "activity", "accounts"},
+                 [&](int i) { PayUntil(i, seed, &paid[static_cast<size_t>(i)]); });
 
   std::vector<int64_t> expected(all_.size(), kDeposit);
   for (const std::vector<Paid>& by : paid) {

@@ -7,6 +7,7 @@
 #include "apps/bank/data.h"
 #include "apps/kit/jobs/finisher.h"
 #include "apps/kit/page.h"
+#include "curtail/rpc/when_all.h"
 
 namespace curtail::bank {
 
@@ -22,29 +23,39 @@ constexpr Nanos kLook = std::chrono::milliseconds(500);
 constexpr uint32_t kPostingsAtOnce = 500;
 
 struct ActivityService final : Activity::CoroutineService {
-  ActivityService(SqlDatabase& d, Env& env)
-      : db(d), shards(env), follower([this](auto stopping) { return FollowAll(stopping); }, kLook) {
+  ActivityService(SqlDatabase& d, Env& e)
+      : db(d), env(e), follower([this](auto stopping) { return FollowAll(stopping); }, kLook) {
     follower.WorkWhileServing(env);
   }
 
-  Coroutine List(Context& ctx, const ActivityQuery& request, EntryList* reply) override {
-    co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
+  Coroutine List(Context& ctx, const ActivityQuery& request, Movements* reply) override {
+    const uint32_t limit = apps::LimitOf(request.limit());
+    apps::Ids others;
+    absl::Status status = co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
       return s.Query(
-          "SELECT version, cents, balance, counterpart, purpose, booked_ms, posting FROM movements"
+          "SELECT version, cents, balance, counterpart, purpose, booked_ms FROM movements"
           " WHERE account = ?1 AND version < ?2 ORDER BY version DESC LIMIT ?3",
-          {request.account(), apps::BeforeOf(request.before()), uint64_t{apps::LimitOf(request.limit())}},
-          [&](const SqlRow& row) {
-            Entry* const entry = reply->add_entries();
-            entry->set_account(request.account());
-            entry->set_version(row.Unsigned(0));
-            entry->set_cents(row.Integer(1));
-            entry->set_balance(row.Integer(2));
-            entry->set_counterpart(row.Unsigned(3));
-            entry->set_text(std::string(row.Text(4)));
-            entry->set_booked_ms(row.Integer(5));
-            entry->set_posting(row.Unsigned(6));
+          {request.account(), apps::BeforeOf(request.before()), uint64_t{limit}}, [&](const SqlRow& row) {
+            Movement* const movement = reply->add_movements();
+            movement->set_version(row.Unsigned(0));
+            movement->set_cents(row.Integer(1));
+            movement->set_balance_cents(row.Integer(2));
+            others.add_ids(row.Unsigned(3));
+            movement->set_text(std::string(row.Text(4)));
+            movement->set_booked_ms(row.Integer(5));
           });
     });
+    if (!status.ok()) co_return status;
+    auto [named] = co_await WhenAll(ctx, Ask(accounts, Accounts::kById, others));
+    if (!named.ok()) co_return named.status();
+    for (int i = 0; i < reply->movements_size(); ++i) {
+      for (const Account& account : named->accounts()) {
+        if (account.id() == others.ids(i)) reply->mutable_movements(i)->set_iban(account.iban());
+      }
+    }
+    if (reply->movements_size() == static_cast<int>(limit))
+      reply->set_next(reply->movements().rbegin()->version());
+    co_return absl::OkStatus();
   }
 
   // A shard that fails does not hold up the others.
@@ -93,10 +104,12 @@ struct ActivityService final : Activity::CoroutineService {
         8, rows, [](size_t, const SqlRow&) {});
   }
 
-  std::vector<DeclaredPath> Paths() const override { return {{"List", {}}}; }
+  std::vector<DeclaredPath> Paths() const override { return {{"List", {accounts}}}; }
 
   SqlDatabase& db;
-  const Shards shards;
+  Env& env;
+  const Accounts::Stub accounts = env.Stub<Accounts>("accounts");
+  const Shards shards{env};
   apps::Finisher follower;
 };
 

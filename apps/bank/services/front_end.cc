@@ -4,7 +4,6 @@
 #include "apps/bank/data.h"
 #include "apps/kit/accounts/for_clients.h"
 #include "apps/kit/accounts/sessions.h"
-#include "apps/kit/page.h"
 #include "bank.curtail.h"
 #include "curtail/gateway/page/page.h"
 #include "curtail/rpc/when_all.h"
@@ -34,42 +33,22 @@ struct FrontEndService final : Bank::CoroutineService {
     ActivityQuery page;
     page.set_account(request.account());
     page.set_before(request.before());
-    page.set_limit(apps::LimitOf(request.limit()));
+    page.set_limit(request.limit());
     auto [owned, listed] = co_await WhenAll(
         ctx,
         Ask(shards.Of(request.account()), Posting::kBalance, QueryOf(apps::CallerOf(ctx), request.account())),
         Ask(activity, Activity::kList, page));
     if (!owned.ok()) co_return owned.status();
     if (!listed.ok()) co_return listed.status();
-    apps::Ids others;
-    for (const Entry& entry : listed->entries()) others.add_ids(entry.counterpart());
-    auto [named] = co_await WhenAll(ctx, Ask(accounts, Accounts::kById, others));
-    if (!named.ok()) co_return named.status();
-    Show(*listed, *named, reply);
-    if (listed->entries_size() == static_cast<int>(page.limit()))
-      reply->set_next(listed->entries().rbegin()->version());
+    *reply = *std::move(listed);
     co_return absl::OkStatus();
-  }
-
-  static void Show(const EntryList& entries, const AccountList& named, Movements* reply) {
-    for (const Entry& entry : entries.entries()) {
-      Movement* const movement = reply->add_movements();
-      movement->set_version(entry.version());
-      movement->set_cents(entry.cents());
-      movement->set_balance_cents(entry.balance());
-      movement->set_text(entry.text());
-      movement->set_booked_ms(entry.booked_ms());
-      for (const Account& account : named.accounts()) {
-        if (account.id() == entry.counterpart()) movement->set_iban(account.iban());
-      }
-    }
   }
 
   std::vector<DeclaredPath> Paths() const override {
     return {{"Register", {User::kServiceName}},
             {"Logout", {User::kServiceName}},
             {"GetBalance", {Posting::kServiceName}},
-            {"ListActivity", {Posting::kServiceName, activity, accounts}}};
+            {"ListActivity", {Posting::kServiceName, activity}}};
   }
 
   static BalanceQuery QueryOf(uint64_t owner, uint64_t account) {
@@ -81,7 +60,6 @@ struct FrontEndService final : Bank::CoroutineService {
 
   Env& env;
   const apps::Sessions& sessions;
-  const Accounts::Stub accounts = env.Stub<Accounts>("accounts");
   const Shards shards{env};
   const Activity::Stub activity = env.Stub<Activity>("activity");
 };

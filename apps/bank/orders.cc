@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/bank/orders.h"
+
+#include <utility>
+
+#include "apps/bank/iban.h"
+#include "apps/kit/ledger/input.h"
+#include "apps/kit/once.h"
+#include "curtail/rpc/when_all.h"
+
+namespace curtail::bank {
+namespace {
+
+constexpr char kTable[] = "payments";
+constexpr int64_t kMostAheadMs = 366 * int64_t{86'400'000};
+
+absl::Status Read(const apps::SagaRow& row, KeptPayment* kept) {
+  if (kept->ParseFromString(row.bytes)) return absl::OkStatus();
+  return absl::DataLossError(Join("payment ", row.id, " is unreadable"));
+}
+
+// True for errors that the shard gives for ever.
+bool IsRefusal(const absl::Status& status) {
+  return absl::IsNotFound(status) || absl::IsFailedPrecondition(status) || absl::IsInvalidArgument(status);
+}
+
+}  // namespace
+
+apps::IdCount OneId() {
+  apps::IdCount one;
+  one.set_count(1);
+  return one;
+}
+
+std::string Orders::Schema() { return apps::SagaSchema(kTable); }
+
+absl::Status Orders::Check(const PaymentOrder& order) {
+  absl::Status status = apps::ledger::CheckCents(order.cents(), 1);
+  if (status.ok()) status = apps::ledger::CheckText(order.text());
+  if (status.ok() && (order.at_ms() < 0 || order.at_ms() > apps::NowMs() + kMostAheadMs))
+    status = absl::InvalidArgumentError("at_ms is a time since 1970, at most a year from now");
+  return status;
+}
+
+Orders::Orders(SqlDatabase& db, Env& env, int again)
+    : unique_id_(env.Stub<apps::UniqueId>("unique-id")),
+      shards_(env),
+      again_(again),
+      sagas_(db, kTable, [this](Context& ctx, apps::SagaRow& row) { return Book(ctx, row); }) {
+  sagas_.WorkWhileServing(env);
+}
+
+Coroutine Orders::PayTo(Context& ctx, const Accounts::Stub& accounts, const PaymentOrder& order,
+                        uint64_t payer, Payment* reply) {
+  if (absl::Status status = Check(order); !status.ok()) co_return status;
+  Account account;
+  account.set_iban(order.iban());
+  auto found = co_await WhenAllOk(ctx, Ask(accounts, Accounts::kResolve, account),
+                                  Ask(unique_id_, apps::UniqueId::kNext, OneId()));
+  if (!found.ok()) co_return found.status();
+  const auto& [payee, ids] = *found;
+  if (payee.id() == order.from()) co_return absl::InvalidArgumentError("an account does not pay itself");
+  PaymentOrder resolved = order;
+  resolved.set_iban(payee.iban());
+  co_return co_await Give(ctx, resolved, ids.ids(0), payer, payee.id(), reply);
+}
+
+Coroutine Orders::Give(Context& ctx, const PaymentOrder& order, uint64_t id, uint64_t payer, uint64_t payee,
+                       Payment* reply) {
+  KeptPayment kept;
+  kept.set_payee(payee);
+  kept.set_payer(payer);
+  Payment& shown = *kept.mutable_shown();
+  shown.set_id(id);
+  shown.set_from(order.from());
+  shown.set_iban(order.iban());
+  shown.set_cents(order.cents());
+  shown.set_text(order.text());
+  shown.set_created_ms(apps::NowMs());
+  shown.set_at_ms(order.at_ms());
+  apps::SagaRow row{.id = id,
+                    .owner = order.customer(),
+                    .state = order.at_ms() > 0 ? Payment::SCHEDULED : Payment::PENDING,
+                    .due_ms = order.at_ms(),
+                    .bytes = kept.SerializeAsString()};
+  absl::Status status = co_await sagas_.Begin(ctx, apps::Once(ctx, order.customer()), again_, &row);
+  if (status.ok() && row.state != Payment::SCHEDULED) status = co_await sagas_.Finish(ctx, &row);
+  if (status.ok()) status = Read(row, &kept);
+  if (status.ok() && row.state == Payment::REFUSED)
+    status = absl::Status(static_cast<absl::StatusCode>(kept.refusal_code()), kept.refusal());
+  if (status.ok()) status = Show(row, reply);
+  co_return status;
+}
+
+Coroutine Orders::Book(Context& ctx, apps::SagaRow& row) {
+  if (row.state == Payment::SCHEDULED) {
+    row.state = Payment::PENDING;
+    co_return absl::OkStatus();
+  }
+  KeptPayment kept;
+  if (absl::Status read = Read(row, &kept); !read.ok()) co_return read;
+  TransferOrder transfer;
+  transfer.set_owner(kept.payer());
+  transfer.set_request(row.RequestName("payment"));
+  transfer.set_from(kept.shown().from());
+  transfer.set_to(kept.payee());
+  transfer.set_cents(kept.shown().cents());
+  transfer.set_text(kept.shown().text());
+  auto [entry] = co_await WhenAll(ctx, Ask(shards_.Of(transfer.from()), Posting::kTransfer, transfer));
+  if (!entry.ok() && !IsRefusal(entry.status())) co_return entry.status();
+  row.open = false;
+  row.state = entry.ok() ? Payment::BOOKED : Payment::REFUSED;
+  if (entry.ok()) {
+    kept.mutable_shown()->set_version(entry->version());
+    kept.set_posting(entry->posting());
+  } else {
+    kept.set_refusal_code(entry.status().raw_code());
+    kept.set_refusal(std::string(Message(entry.status())));
+  }
+  row.bytes = kept.SerializeAsString();
+  co_return entry.status();
+}
+
+absl::Status Orders::Show(const apps::SagaRow& row, Payment* reply) const {
+  KeptPayment kept;
+  absl::Status status = Read(row, &kept);
+  const bool crosses = shards_.IndexOf(kept.shown().from()) != shards_.IndexOf(kept.payee());
+  *reply = kept.shown();
+  reply->set_state(row.state == Payment::BOOKED && !crosses ? Payment::ARRIVED
+                                                            : static_cast<Payment::State>(row.state));
+  return status;
+}
+
+Coroutine Orders::Find(Context& ctx, const PaymentQuery& query, apps::SagaRow* row) {
+  absl::Status status = co_await sagas_.Find(ctx, query.customer(), query.id(), row);
+  if (status.ok() && row->id == 0) co_return absl::NotFoundError(Join("there is no payment ", query.id()));
+  co_return status;
+}
+
+Coroutine Orders::Cancel(Context& ctx, const PaymentQuery& query, Payment* reply) {
+  apps::SagaRow row;
+  absl::Status status = co_await Find(ctx, query, &row);
+  if (status.ok() && row.state == Payment::SCHEDULED) {
+    apps::SagaRow next = row;
+    next.state = Payment::CANCELLED;
+    next.open = false;
+    status = co_await sagas_.Replace(ctx, row, &next);
+    row = std::move(next);
+  }
+  if (!status.ok()) co_return status;
+  if (row.state != Payment::CANCELLED)
+    co_return absl::FailedPreconditionError(Join("payment ", query.id(), " is not scheduled any more"));
+  co_return Show(row, reply);
+}
+
+Coroutine Orders::Status(Context& ctx, const PaymentQuery& query, Payment* reply) {
+  apps::SagaRow row;
+  absl::Status status = co_await Find(ctx, query, &row);
+  if (status.ok()) status = Show(row, reply);
+  if (!status.ok() || reply->state() != Payment::BOOKED) co_return status;
+  KeptPayment kept;
+  status = Read(row, &kept);
+  EntryPage posting;
+  posting.set_after(kept.posting());
+  auto [looked] = co_await WhenAll(ctx, Ask(shards_.Of(reply->from()), Posting::kLook, posting));
+  if (!looked.ok()) co_return looked.status();
+  reply->set_state(looked->state());
+  co_return status;
+}
+
+}  // namespace curtail::bank

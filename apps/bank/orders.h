@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// orders.h - orders to move money, for each service that takes some.
+//
+// An order is a saga of one step (apps/kit/jobs/saga.h), which the shard of the payer decides. The state of its row is a
+// Payment::State. REFUSED means that nothing has moved. An order of a later time is SCHEDULED until then. That it has begun is a
+// state, too, which is written before the shard is asked: so it is booked or cancelled, never both.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "accounts.curtail.h"
+#include "apps/bank/data.h"
+#include "apps/kit/jobs/saga.h"
+#include "curtail/rpc/coroutine.h"
+#include "curtail/rpc/host.h"
+#include "curtail/store/sql/sql.h"
+#include "services.curtail.h"
+
+namespace curtail::bank {
+
+// The request for one id.
+apps::IdCount OneId();
+
+// Thread-safe. Errors of all calls: those of SqlDatabase, of `posting` and of `unique-id`.
+class Orders {
+ public:
+  // The table, a step of the schema of the service.
+  static std::string Schema();
+  // INVALID_ARGUMENT: the cents, the text or the time are out of bounds.
+  static absl::Status Check(const PaymentOrder& order);
+
+  // `db` has Schema(). `env` and `db` outlive the object. `again`, as of Saga::Begin(), is REFUSED if a repetition of a refused
+  // order tries again, or Saga::kNeverAgain if it is refused again.
+  Orders(SqlDatabase& db, Env& env, int again);
+
+  // Takes an order to pay to an IBAN from an account that `payer` owns in the books. Errors: those of Check(), Give(), and
+  // Accounts::Resolve(); INVALID_ARGUMENT: the account pays itself.
+  Coroutine PayTo(Context& ctx, const Accounts::Stub& accounts, const PaymentOrder& order, uint64_t payer,
+                  Payment* reply);
+  // Takes the order with the id `id` to pay to the account `payee`, whose IBAN, if any, is order.iban(). The order has passed
+  // Check(). Errors: the refusal, be it of this call or of the one that this repeats; ALREADY_EXISTS.
+  Coroutine Give(Context& ctx, const PaymentOrder& order, uint64_t id, uint64_t payer, uint64_t payee,
+                 Payment* reply);
+  // NOT_FOUND: the customer has not given this order.
+  Coroutine Status(Context& ctx, const PaymentQuery& query, Payment* reply);
+  // FAILED_PRECONDITION: the order is not SCHEDULED. NOT_FOUND, as Status().
+  Coroutine Cancel(Context& ctx, const PaymentQuery& query, Payment* reply);
+
+ private:
+  Coroutine Book(Context& ctx, apps::SagaRow& row);
+  Coroutine Find(Context& ctx, const PaymentQuery& query, apps::SagaRow* row);
+  // The order, of which the shard of the payer may know more.
+  absl::Status Show(const apps::SagaRow& row, Payment* reply) const;
+
+  const apps::UniqueId::Stub unique_id_;
+  const Shards shards_;
+  const int again_;
+  apps::Saga sagas_;
+};
+
+}  // namespace curtail::bank
