@@ -27,27 +27,32 @@ absl::Status AuditShard(SqlSession& s, InTransit* in_transit) {
       });
 }
 
-// Accounts that are listed, and their owners, by shard: an id, then its owner.
-absl::Status ReadListed(const std::string& folder, uint32_t shards,
-                        std::vector<std::vector<uint64_t>>* listed) {
+// Accounts and cards that are listed, by shard: an id, its owner, and its lowest balance. A card is its own owner.
+using Listed = std::vector<std::vector<int64_t>>;
+
+absl::Status ReadListed(const std::string& folder, uint32_t shards, Listed* listed) {
   listed->resize(shards);
-  return apps::LookAtData(folder, "accounts", [&](SqlSession& s) {
-    return s.Query("SELECT id, owner FROM accounts ORDER BY number", {}, [&](const SqlRow& row) {
-      std::vector<uint64_t>& of = (*listed)[apps::PartOf(row.Unsigned(0), shards)];
-      of.insert(of.end(), {row.Unsigned(0), row.Unsigned(1)});
+  const auto read = [&](std::string_view service, std::string_view sql) {
+    return apps::LookAtData(folder, service, [&](SqlSession& s) {
+      return s.Query(sql, {}, [&](const SqlRow& row) {
+        std::vector<int64_t>& of = (*listed)[apps::PartOf(row.Unsigned(0), shards)];
+        of.insert(of.end(), {row.Integer(0), row.Integer(1), row.Integer(2)});
+      });
     });
-  });
+  };
+  absl::Status status = read("accounts", "SELECT id, owner, 0 FROM accounts ORDER BY number");
+  return status.ok() ? read("credit-card", "SELECT id, id, -most FROM cards ORDER BY number") : status;
 }
 
-absl::Status CheckListed(SqlSession& s, const std::vector<uint64_t>& listed) {
-  std::vector<bool> found(listed.size() / 2);
+absl::Status CheckListed(SqlSession& s, const std::vector<int64_t>& listed) {
+  std::vector<bool> found(listed.size() / 3);
   absl::Status status =
-      s.QueryEach("SELECT 1 FROM accounts WHERE id = ?1 AND owner = ?2", 2, apps::Each(listed),
-                  [&](size_t run, const SqlRow&) { found[run] = true; });
+      s.QueryEach("SELECT 1 FROM accounts WHERE id = ?1 AND owner = ?2 AND lowest = ?3", 3,
+                  apps::Each(listed), [&](size_t run, const SqlRow&) { found[run] = true; });
   for (size_t i = 0; status.ok() && i < found.size(); ++i) {
     if (!found[i])
-      return absl::DataLossError(
-          Join("account ", listed[2 * i], " of ", listed[2 * i + 1], " is listed and has no books"));
+      return absl::DataLossError(Join("account ", listed[3 * i], " of ", listed[3 * i + 1],
+                                      " is listed and has no books with its limit"));
   }
   return status;
 }
@@ -59,7 +64,7 @@ absl::Status Audit(const std::string& data) {
   if (!folder.ok()) return folder.status();
   const absl::StatusOr<uint32_t> shards = ShardsIn(*folder);
   if (!shards.ok()) return shards.status();
-  std::vector<std::vector<uint64_t>> listed;
+  Listed listed;
   if (absl::Status status = ReadListed(*folder, *shards, &listed); !status.ok()) return status;
   InTransit in_transit;
   for (Shard shard{0, *shards}; shard.index < shard.count; ++shard.index) {

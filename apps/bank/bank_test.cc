@@ -279,7 +279,10 @@ TEST_F(BankTest, TheAuditNamesTheRowThatIsWrong) {
   alter("UPDATE accounts SET balance = balance - 1, owner = owner + 1 WHERE id = ?1");
   EXPECT_EQ(Audit(&text), 99);
   EXPECT_THAT(text, HasSubstr(std::to_string(own.id)));
-  alter("UPDATE accounts SET owner = owner - 1 WHERE id = ?1");
+  alter("UPDATE accounts SET owner = owner - 1, lowest = lowest - 1 WHERE id = ?1");
+  EXPECT_EQ(Audit(&text), 99) << "it may go further below 0 than is listed";
+  EXPECT_THAT(text, HasSubstr(std::to_string(own.id)));
+  alter("UPDATE accounts SET lowest = lowest + 1 WHERE id = ?1");
   EXPECT_EQ(Audit(), 0);
 }
 

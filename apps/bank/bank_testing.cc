@@ -22,9 +22,10 @@ void BankTest::SetUp() {
   const auto users = apps::ReadLoadUsers(Folder(), kApplication);
   ASSERT_TRUE(users.ok()) << users.status();
   for (const apps::LoadUser& user : *users) {
-    ASSERT_EQ(user.more.size(), 8u);
+    ASSERT_EQ(user.more.size(), 9u);
     for (const size_t i : {0, 2, 4, 6})
-      all_.push_back({user.id, user.token, std::stoull(user.more[i]), user.more[i + 1]});
+      all_.push_back(
+          {user.id, user.token, std::stoull(user.more[i]), user.more[i + 1], std::stoull(user.more.back())});
   }
 }
 

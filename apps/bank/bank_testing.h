@@ -31,6 +31,7 @@ struct Own {
   std::string token;
   uint64_t id = 0;
   std::string iban;
+  uint64_t card = 0;  // of the customer
   size_t shard() const { return apps::PartOf(id, kShards); }
 };
 

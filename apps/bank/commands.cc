@@ -17,7 +17,7 @@ namespace {
 HostCommand FillCommand() {
   auto options = std::make_shared<FillOptions>();
   return {.name = "fill",
-          .help = "Register customers, open accounts, and book a deposit on each",
+          .help = "Register customers, open accounts with a deposit on each, and issue cards",
           .examples = "Examples:\n  bank fill --target 127.0.0.1:7000 --customers 1000 --accounts 3",
           .flags =
               [options](Flags& flags) {

@@ -24,6 +24,7 @@ namespace curtail::bank {
 
 inline constexpr char kApplication[] = "bank";
 inline constexpr int kMostAccounts = 100;  // of a customer
+inline constexpr int kMostCards = 5;       // of a customer
 // For a step of work that no request waits for.
 inline constexpr Nanos kStepTime = std::chrono::seconds(5);
 

@@ -13,6 +13,8 @@
 namespace curtail::bank {
 namespace {
 
+constexpr int64_t kCardLimit = 1'000'000;  // cents, and the income of a month
+
 class BankFiller {
  public:
   explicit BankFiller(const FillOptions& options) : options_(options), users_(options.customers) {}
@@ -36,19 +38,43 @@ class BankFiller {
       Context ctx(FromSeconds(options_.timeout_s));
       status = stub.OpenAccount(ctx, request, list.add_accounts());
     }
+    uint64_t card = 0;
+    if (status.ok()) status = FindCard(request, is_new, stub, &card);
     if (!status.ok()) return status;
     apps::LoadUser& user = users_[number];
     user = {.id = session.user(), .name = session.name(), .token = session.token()};
     for (const Account& account : list.accounts())
       user.more.insert(user.more.end(), {std::to_string(account.id()), account.iban()});
+    user.more.push_back(std::to_string(card));
     return absl::OkStatus();
+  }
+
+  // The customer's first card, which it applies for if it has none.
+  absl::Status FindCard(const apps::TokenRequest& customer, bool is_new, const Bank::Stub& stub,
+                        uint64_t* card) const {
+    CardList list;
+    Context listing(FromSeconds(options_.timeout_s)), applying(FromSeconds(options_.timeout_s));
+    absl::Status status = is_new ? absl::OkStatus() : stub.ListCards(listing, customer, &list);
+    if (status.ok() && list.cards().empty()) {
+      CardApplication wanted;
+      wanted.set_token(customer.token());
+      wanted.set_income_cents(kCardLimit);
+      wanted.set_limit_cents(kCardLimit);
+      Application application;
+      status = stub.ApplyForCard(applying, wanted, &application);
+      if (status.ok() && !application.has_card())
+        status = absl::FailedPreconditionError(Join("no card: ", application.reason()));
+      *list.add_cards() = application.card();
+    }
+    if (status.ok()) *card = list.cards(0).id();
+    return status;
   }
 
   // The accounts of all customers that belong to a shard.
   std::vector<uint64_t> AccountsOf(const Shard& shard) const {
     std::vector<uint64_t> accounts;
     for (const apps::LoadUser& user : users_) {
-      for (size_t i = 0; i < user.more.size(); i += 2) {
+      for (size_t i = 0; i + 1 < user.more.size(); i += 2) {
         const uint64_t account = std::stoull(user.more[i]);
         if (apps::PartOf(account, shard.count) == shard.index) accounts.push_back(account);
       }

@@ -16,10 +16,10 @@ struct FillOptions : apps::FillTarget {
   uint64_t deposit = 1'000'000;  // cents
 };
 
-// Registers the customers, or logs them in if they are there, has each open the accounts that it lacks, and books an opening
-// deposit on each account once, from the bank's own. No service creates money: deposits go to the books in the folder of the
-// stores, or to the PostgreSQL that is noted there. Leaves sessions for load tests, whose further words are the accounts: an
-// id and an IBAN each. Errors: a wrong target, the first call that fails, errors of ShardsIn().
+// Registers the customers, or logs them in if they are there, has each open the accounts and the card that it lacks, and books an
+// opening deposit on each account once, from the bank's own. No service creates money: deposits go to the books in the folder of the
+// stores, or to the PostgreSQL that is noted there. Leaves sessions for load tests, whose further words are the accounts, an
+// id and an IBAN each, and the id of the card. Errors: a wrong target, the first call that fails, errors of ShardsIn().
 [[nodiscard]] absl::Status Fill(const FillOptions& options);
 
 }  // namespace curtail::bank

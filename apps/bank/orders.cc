@@ -78,6 +78,7 @@ Coroutine Orders::Give(Context& ctx, const PaymentOrder& order, uint64_t id, uin
   shown.set_text(order.text());
   shown.set_created_ms(apps::NowMs());
   shown.set_at_ms(order.at_ms());
+  shown.set_card(order.card());
   apps::SagaRow row{.id = id,
                     .owner = order.customer(),
                     .state = order.at_ms() > 0 ? Payment::SCHEDULED : Payment::PENDING,

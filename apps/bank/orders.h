@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// orders.h - orders to move money, for each service that takes some.
+// orders.h - orders to move money, for each service that takes some: payments, purchases with cards, payments of cards.
 //
 // An order is a saga of one step (apps/kit/jobs/saga.h), which the shard of the payer decides. The state of its row is a
 // Payment::State. REFUSED means that nothing has moved. An order of a later time is SCHEDULED until then. That it has begun is a

@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../kit/testing"))
 from rest import MAX_WAIT_S, rest, use_page  # noqa: E402
 
 FORMS = {"processes": ["--stores", "postgresql", "--scale", "2"], "monolith": ["--monolith"]}
-PROCESSES = {"processes": 12, "monolith": 2}
+PROCESSES = {"processes": 15, "monolith": 2}
 DEPOSIT = 5000
 
 
@@ -37,6 +37,18 @@ def use(address, payer, payee):
         assert status == 200, page
         listed = [movement["text"] for movement in page["movements"]]
     assert rest(address, "GET", f"/v1/payments/{paid['id']}", token=token)[1]["state"] == "ARRIVED"
+
+    applied = rest(address, "POST", "/v1/card-applications", {"incomeCents": "1000", "limitCents": "3001"}, token)
+    assert applied[1]["state"] == "DECLINED", applied
+    card = rest(address, "GET", "/v1/cards", token=token)[1]["cards"][0]
+    bought = {"iban": payee[2], "cents": "300", "text": "books"}
+    status, purchase = rest(address, "POST", f"/v1/cards/{card['id']}/purchases", bought, token, key="books")
+    assert status == 200 and purchase["cents"] == "300", purchase
+    assert rest(address, "POST", f"/v1/cards/{card['id']}/purchases", bought, token, key="books") == (200, purchase)
+    assert rest(address, "POST", f"/v1/cards/{card['id']}/payments", {"from": account, "cents": "20"}, token)[0] == 200
+    balance = rest(address, "GET", f"/v1/cards/{card['id']}/balance", token=token)[1]
+    assert int(balance.get("debtCents", 0)) + int(balance["availableCents"]) == int(card["limitCents"]), balance
+    assert rest(address, "GET", f"/v1/cards/{card['id']}/balance", token=payee[0])[0] == 404
 
     credentials = {"name": "eve", "password": "a password"}
     fresh = rest(address, "POST", "/v1/customers", credentials)[1]["token"]
@@ -65,7 +77,7 @@ def main(form, curtail, bank):
         try:
             processes = json.loads(run(curtail, "ps", "--json"))[0]["processes"]
             assert len(processes) == PROCESSES[form], processes
-            for mix in ("mixed", "balance", "activity", "pay"):
+            for mix in ("mixed", "balance", "activity", "pay", "card"):
                 run(curtail, "load", "bank", "--mix", mix, "--rps", "40", "--requests", "20", "--timeout", "10s", "--json",
                     scratch + "/run.json", codes=(0, 98))
                 result = json.load(open(scratch + "/run.json"))["runs"][0]

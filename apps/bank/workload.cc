@@ -19,9 +19,9 @@ namespace {
 constexpr uint32_t kPageLength = 10;
 constexpr uint64_t kMostPaid = 100;  // cents: an opening deposit lasts for thousands
 
-std::vector<std::string_view> Mixes() { return {"mixed", "balance", "activity", "pay"}; }
+std::vector<std::string_view> Mixes() { return {"mixed", "balance", "activity", "pay", "card"}; }
 
-enum class Kind { kBalance, kActivity, kPay, kOwnTransfer };
+enum class Kind { kBalance, kActivity, kPay, kOwnTransfer, kPurchase, kPayCard };
 
 class BankWorkload final : public Workload {
  public:
@@ -53,11 +53,12 @@ class BankWorkload final : public Workload {
       request.set_limit(kPageLength);
       return request.SerializeAsString();
     }
+    if (kind == Kind::kPurchase || kind == Kind::kPayCard) return CardRequestOf(rng, caller, number, kind);
     PayRequest request;
     request.set_token(caller.token);
     request.set_from(account);
     request.set_iban(PayeeOf(rng, caller, number, kind));
-    request.set_cents(static_cast<int64_t>(1 + rng.Below(kMostPaid)));
+    request.set_cents(CentsOf(rng));
     request.set_text("load");
     return request.SerializeAsString();
   }
@@ -87,8 +88,18 @@ class BankWorkload final : public Workload {
 
  private:
   static std::string_view Path(Kind kind) {
-    if (kind == Kind::kBalance) return Bank::kGetBalance.path;
-    return kind == Kind::kActivity ? Bank::kListActivity.path : Bank::kPay.path;
+    switch (kind) {
+      case Kind::kBalance:
+        return Bank::kGetBalance.path;
+      case Kind::kActivity:
+        return Bank::kListActivity.path;
+      case Kind::kPurchase:
+        return Bank::kPurchase.path;
+      case Kind::kPayCard:
+        return Bank::kPayCard.path;
+      default:
+        return Bank::kPay.path;
+    }
   }
   static bool IsWhole(const Movements& page) {
     for (int i = 1; i < page.movements_size(); ++i) {
@@ -98,6 +109,28 @@ class BankWorkload final : public Workload {
         return false;
     }
     return true;
+  }
+
+  static int64_t CentsOf(Rng& rng) { return static_cast<int64_t>(1 + rng.Below(kMostPaid)); }
+
+  // A purchase at anyone, or a payment of the card's debt from the caller's account.
+  std::string CardRequestOf(Rng& rng, const apps::LoadUser& caller, size_t number, Kind kind) const {
+    const uint64_t card = std::stoull(caller.more.back());
+    if (kind == Kind::kPurchase) {
+      PurchaseRequest request;
+      request.set_token(caller.token);
+      request.set_card(card);
+      request.set_iban(PayeeOf(rng, caller, number, Kind::kPay));
+      request.set_cents(CentsOf(rng));
+      request.set_text("load");
+      return request.SerializeAsString();
+    }
+    PayCardRequest request;
+    request.set_token(caller.token);
+    request.set_card(card);
+    request.set_from(std::stoull(caller.more[2 * number]));
+    request.set_cents(CentsOf(rng));
+    return request.SerializeAsString();
   }
 
   // Another account: of the caller, or of anyone.
@@ -111,15 +144,19 @@ class BankWorkload final : public Workload {
 
   Kind Only() const {
     if (mix_ == "balance") return Kind::kBalance;
+    if (mix_ == "card") return Kind::kPurchase;
     return mix_ == "activity" ? Kind::kActivity : Kind::kPay;
   }
   // The first choice that a request makes.
   Kind KindOf(Rng& rng) const {
     const double share = rng.Uniform01();
+    if (mix_ == "card") return share < 0.5 ? Kind::kPurchase : Kind::kPayCard;
     if (mix_ != "mixed") return Only();
-    if (share < 0.44) return Kind::kBalance;
-    if (share < 0.72) return Kind::kActivity;
-    return share < 0.91 ? Kind::kPay : Kind::kOwnTransfer;
+    if (share < 0.42) return Kind::kBalance;
+    if (share < 0.69) return Kind::kActivity;
+    if (share < 0.87) return Kind::kPay;
+    if (share < 0.95) return Kind::kOwnTransfer;
+    return share < 0.98 ? Kind::kPurchase : Kind::kPayCard;
   }
   Rng RngOf(uint64_t index) const { return Rng(seed_ * 0x9E3779B97F4A7C15u + index); }
 
@@ -130,12 +167,12 @@ class BankWorkload final : public Workload {
   const ItemChoice choice_;
 };
 
-// `users` are those that Fill() leaves. Errors: INVALID_ARGUMENT, for the options or for users without two accounts.
+// `users` are those that Fill() leaves. Errors: INVALID_ARGUMENT, for the options or for users without two accounts and a card.
 absl::StatusOr<std::unique_ptr<Workload>> MakeBankWorkload(std::vector<apps::LoadUser> users,
                                                            const apps::UserWorkloadOptions& options) {
-  if (std::ranges::any_of(users, [](const apps::LoadUser& user) { return user.more.size() < 4; }))
+  if (std::ranges::any_of(users, [](const apps::LoadUser& user) { return user.more.size() < 5; }))
     return absl::InvalidArgumentError(
-        "a customer has fewer than two accounts: run bank fill --accounts 2 or more");
+        "a customer has fewer than two accounts, or no card: run bank fill --accounts 2 or more");
   absl::StatusOr<ItemChoice> choice = apps::SendersOf(options, Mixes(), users.size());
   if (!choice.ok()) return choice.status();
   return std::make_unique<BankWorkload>(std::move(users), options.mix, options.seed, *std::move(choice));

@@ -23,7 +23,11 @@ void Put(const apps::Booked& booked, Entry* entry) {
 
 struct PostingService final : Posting::CoroutineService {
   PostingService(SqlDatabase& d, Env& env)
-      : db(d), shard(env.shard().index), shards(env), ledger(shard, apps::NowMs), deliverer([this](auto stopping) {
+      : db(d),
+        shard(env.shard().index),
+        shards(env),
+        ledger(shard, apps::NowMs),
+        deliverer([this](auto stopping) {
           return ledger.Deliver(
               db, [this](const auto& sent, auto* arrived) { return Send(sent, arrived); }, stopping);
         }) {
@@ -32,7 +36,7 @@ struct PostingService final : Posting::CoroutineService {
 
   Coroutine Open(Context& ctx, const OwnedAccount& request, apps::Nothing*) override {
     co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
-      return ledger.Open(s, {.id = request.account(), .owner = request.owner()});
+      return ledger.Open(s, {.id = request.account(), .owner = request.owner(), .limit = request.limit()});
     });
   }
 
