@@ -47,7 +47,7 @@ bool IsHttpField(std::string_view name) {
 
 // The words of {{pick}} and all text must be what metadata may hold.
 bool IsPrintable(const Placeholder& placeholder) {
-  return placeholder.kind() != Placeholder::Kind::kBytes &&
+  return placeholder.kind() != Placeholder::Kind::kBytes && !placeholder.bytes_of_reply() &&
          std::all_of(placeholder.words().begin(), placeholder.words().end(),
                      [](const std::string& word) { return wire::IsTextValue(word); });
 }
@@ -80,7 +80,7 @@ struct MetadataTemplate::Entry {
 };
 
 absl::StatusOr<MetadataTemplate> MetadataTemplate::Parse(const std::vector<std::string>& lines, uint64_t seed,
-                                                         Rules rules) {
+                                                         Rules rules, internal::ReplyFields* replies) {
   const bool http = rules == Rules::kHttp;
   std::vector<Entry> entries;
   for (const std::string& line : lines) {
@@ -93,7 +93,8 @@ absl::StatusOr<MetadataTemplate> MetadataTemplate::Parse(const std::vector<std::
       return http ? IsNoField(line) : CannotBeSent(line);
     const std::string text(absl::StripAsciiWhitespace(line.substr(colon + 1)));
     // Each line draws for itself.
-    absl::StatusOr<TextTemplate> value = TextTemplate::Parse(text, seed + 1000 * (entries.size() + 1));
+    absl::StatusOr<TextTemplate> value =
+        TextTemplate::Parse(text, seed + 1000 * (entries.size() + 1), replies);
     if (!value.ok()) return absl::InvalidArgumentError(Join("'", line, "': ", Message(value.status())));
     if (!CheckParts(value->parts(), !http && absl::EndsWith(key, "-bin")))
       return http ? IsNoField(line) : CannotBeSent(line);
@@ -113,6 +114,25 @@ wire::Metadata MetadataTemplate::Render(uint64_t request) const {
     metadata.Add(entry.key, value);
   }
   return metadata;
+}
+
+absl::Status MetadataTemplate::AddTo(uint64_t request, const KeptValues& kept,
+                                     wire::Metadata* metadata) const {
+  absl::Status error;
+  internal::Draw draw(request);
+  draw.kept = &kept;
+  draw.error = &error;
+  std::string value;
+  for (const Entry& entry : *entries_) {
+    value.clear();
+    entry.value.Append(draw, &value);
+    if (!error.ok()) return error;
+    if (!absl::EndsWith(entry.key, "-bin") && !wire::IsTextValue(value)) {
+      return absl::InvalidArgumentError(Join("the value of the metadata ", entry.key, " is not printable"));
+    }
+    metadata->Add(entry.key, value);
+  }
+  return absl::OkStatus();
 }
 
 bool MetadataTemplate::fixed() const {

@@ -14,9 +14,14 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "curtail/load/message/journey.h"
 #include "curtail/wire/metadata.h"
 
 namespace curtail {
+
+namespace internal {
+class ReplyFields;
+}
 
 // A MetadataTemplate writes the metadata of each request: a pure function of the text, the seed and
 // the request's number. Immutable, cheap to copy; thread-safe.
@@ -27,11 +32,16 @@ class MetadataTemplate {
     kHttp,  // header fields, but for those that frame messages
   };
 
-  // A line is "KEY: VALUE". Errors: INVALID_ARGUMENT that names the line.
+  // A line is "KEY: VALUE". With the `replies` of a journey so far, or null. Errors: INVALID_ARGUMENT
+  // that names the line.
   [[nodiscard]] static absl::StatusOr<MetadataTemplate> Parse(const std::vector<std::string>& lines,
-                                                              uint64_t seed, Rules rules = Rules::kGrpc);
+                                                              uint64_t seed, Rules rules = Rules::kGrpc,
+                                                              internal::ReplyFields* replies = nullptr);
 
   wire::Metadata Render(uint64_t request) const;
+  // Adds the metadata of a journey's step. Errors: INVALID_ARGUMENT, a kept value is absent or not
+  // printable.
+  absl::Status AddTo(uint64_t request, const KeptValues& kept, wire::Metadata* metadata) const;
   // True if there are no placeholders, so that all requests have the same metadata.
   bool fixed() const;
 

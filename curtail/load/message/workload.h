@@ -17,12 +17,17 @@
 
 namespace curtail {
 
+class Journey;  // journey.h
+
 // A Workload is a fixed, numbered sequence of requests to one service. Thread-compatible: const
 // methods may run on many threads at once. The same index always gives the same request, so that a
 // run can be repeated.
 class Workload {
  public:
   virtual ~Workload() = default;
+
+  // The steps of each request, where a request is a journey; else null.
+  virtual const Journey* journey() const { return nullptr; }
 
   // The full path, "/package.Service/Method". Lives as long as the workload.
   virtual std::string_view method() const = 0;

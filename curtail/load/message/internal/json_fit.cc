@@ -73,6 +73,10 @@ absl::Status JsonMessageReader::Fit(const Field& field, const Placeholder& place
         if (!status.ok()) return status;
       }
       return absl::OkStatus();
+    case Placeholder::Kind::kReply:
+      // Only the reply shows if its text is such a number or enum.
+      fits = (field.type() == FieldDescriptor::TYPE_BYTES) == placeholder.bytes_of_reply();
+      break;
   }
   if (fits) return absl::OkStatus();
   const std::string type = field.enum_type() != nullptr ? "the enum " + field.enum_type()->full_name()

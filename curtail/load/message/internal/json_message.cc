@@ -47,13 +47,6 @@ bool TakesNull(const FieldDescriptor& field) {
   return field.message_type() != nullptr && field.message_type()->full_name() == "google.protobuf.Value";
 }
 
-const FieldDescriptor* FindField(const Descriptor& type, const std::string& name) {
-  for (int i = 0; i < type.field_count(); ++i) {
-    if (type.field(i)->json_name() == name) return type.field(i);
-  }
-  return type.FindFieldByName(name);
-}
-
 enum WireType : uint32_t {
   kVarint = 0,
   kFixed64 = 1,
@@ -92,8 +85,8 @@ std::string Tag(const FieldDescriptor& field, WireType wire_type) {
 
 }  // namespace
 
-JsonMessageReader::JsonMessageReader(const Descriptor& type, uint64_t seed)
-    : type_(type), seed_(seed), factory_(type.file()->pool()) {}
+JsonMessageReader::JsonMessageReader(const Descriptor& type, uint64_t seed, ReplyFields* replies)
+    : type_(type), seed_(seed), replies_(replies), factory_(type.file()->pool()) {}
 JsonMessageReader::~JsonMessageReader() = default;
 
 absl::Status JsonMessageReader::Error(size_t offset, std::string_view what) const {
@@ -275,7 +268,8 @@ absl::Status JsonMessageReader::ReadScalar(const Field& field, const std::string
         std::any_of(pieces->begin(), pieces->end(), [](const auto& p) { return p.placeholder; });
     if (drawn) {
       const absl::Status status =
-          AddDrawn(field, {.type = field.type(), .omit_default = omit_default, .tag = tag}, *pieces, out);
+          AddDrawn(field, {.field = &field, .type = field.type(), .omit_default = omit_default, .tag = tag},
+                   *pieces, out);
       return status.ok() ? status : Error(offset, Message(status));
     }
     token.text = (*pieces)[0].text;
@@ -302,7 +296,7 @@ absl::Status JsonMessageReader::AddDrawn(const Field& field, DrawnValue value,
       continue;
     }
     absl::StatusOr<Placeholder> placeholder =
-        Placeholder::Parse(piece.text, seed_ + ++placeholders_ * 0x9e3779b97f4a7c15);
+        Placeholder::Parse(piece.text, seed_ + ++placeholders_ * 0x9e3779b97f4a7c15, replies_);
     if (!placeholder.ok()) return placeholder.status();
     if (absl::Status status = Fit(field, *placeholder, &value); !status.ok()) return status;
     drawn_bytes_ += placeholder->max_bytes();

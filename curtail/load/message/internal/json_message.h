@@ -32,8 +32,8 @@ class JsonMessageReader {
   // The most that the placeholders of one message may add up to.
   static constexpr int64_t kMaxDrawnBytes = 64 << 20;
 
-  // `type` outlives the reader.
-  JsonMessageReader(const google::protobuf::Descriptor& type, uint64_t seed);
+  // `type` outlives the reader, and its messages if they use `replies`: those of a journey so far, or null.
+  JsonMessageReader(const google::protobuf::Descriptor& type, uint64_t seed, ReplyFields* replies = nullptr);
   ~JsonMessageReader();
 
   // The message that stands next in `in`. Errors: INVALID_ARGUMENT, such as
@@ -65,6 +65,7 @@ class JsonMessageReader {
   // Immutable after construction.
   const Descriptor& type_;
   const uint64_t seed_;
+  ReplyFields* const replies_;
 
   std::unique_ptr<google::protobuf::util::TypeResolver> resolver_;  // made when needed
   google::protobuf::DynamicMessageFactory factory_;

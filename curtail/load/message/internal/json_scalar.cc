@@ -127,6 +127,13 @@ absl::Status ParseBytes(const JsonToken& token, Scalar* value) {
 
 }  // namespace
 
+const FieldDescriptor* FindField(const google::protobuf::Descriptor& type, const std::string& name) {
+  for (int i = 0; i < type.field_count(); ++i) {
+    if (type.field(i)->json_name() == name) return type.field(i);
+  }
+  return type.FindFieldByName(name);
+}
+
 bool ReadToken(JsonReader* in, JsonToken* token) {
   token->kind = in->Peek();
   std::string_view raw;

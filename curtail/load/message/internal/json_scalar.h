@@ -15,6 +15,10 @@
 
 namespace curtail::internal {
 
+// The field of that name, as JSON or the .proto file has it; null if there is none.
+const google::protobuf::FieldDescriptor* FindField(const google::protobuf::Descriptor& type,
+                                                   const std::string& name);
+
 // A JSON value that is no object and no list.
 struct JsonToken {
   JsonReader::Kind kind = JsonReader::Kind::kNull;

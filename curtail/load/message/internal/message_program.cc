@@ -3,6 +3,9 @@
 
 #include <bit>
 
+#include "curtail/base/strings.h"
+#include "curtail/load/message/internal/json_scalar.h"
+
 namespace curtail::internal {
 namespace {
 
@@ -62,21 +65,36 @@ bool IsDefault(FieldDescriptor::Type type, const Scalar& value) {
   }
 }
 
-void DrawnValue::Append(uint64_t request, std::string* out) const {
+namespace {
+
+// A value from a reply, as the field has it.
+void ParseKept(const FieldDescriptor& field, const Placeholder& placeholder, const Draw& draw,
+               Scalar* value) {
+  std::string word;
+  if (!placeholder.Append(draw, &word)) return;
+  const absl::Status status = ParseWord(field, word, value);
+  if (!status.ok()) *draw.error = absl::InvalidArgumentError(Join(placeholder.text(), ": ", Message(status)));
+}
+
+}  // namespace
+
+void DrawnValue::Append(const Draw& draw, std::string* out) const {
+  const uint64_t request = draw.number;
   Scalar drawn;
   const Scalar* value = &drawn;
   const Placeholder* only = parts.size() == 1 && parts[0].placeholder ? &*parts[0].placeholder : nullptr;
-  if (type == FieldDescriptor::TYPE_STRING ||
-      (only != nullptr && only->kind() == Placeholder::Kind::kBytes)) {
+  if (type == FieldDescriptor::TYPE_STRING || (type == FieldDescriptor::TYPE_BYTES && words.empty())) {
     for (const Part& part : parts) {
       if (part.placeholder) {
-        part.placeholder->Append(request, &drawn.bytes);
+        part.placeholder->Append(draw, &drawn.bytes);
       } else {
         drawn.bytes += part.literal;
       }
     }
   } else if (!words.empty()) {
     value = &words[only->Pick(request)];
+  } else if (only->kind() == Placeholder::Kind::kReply) {
+    ParseKept(*field, *only, draw, &drawn);
   } else if (only->kind() == Placeholder::Kind::kInteger) {
     drawn.bits = static_cast<uint64_t>(only->Integer(request));
     // A request's number that outgrows a field of 32 bits begins anew at 0.
@@ -92,18 +110,18 @@ void DrawnValue::Append(uint64_t request, std::string* out) const {
   AppendScalar(type, *value, out);
 }
 
-std::string MessageProgram::Render(uint64_t request) const {
+std::string MessageProgram::Render(const Draw& draw) const {
   std::string out;
-  RenderTo(request, &out);
+  RenderTo(draw, &out);
   return out;
 }
 
-void MessageProgram::RenderTo(uint64_t request, std::string* out) const {
+void MessageProgram::RenderTo(const Draw& draw, std::string* out) const {
   for (const Step& step : steps_) {
     *out += step.bytes;
-    if (step.drawn != nullptr) step.drawn->Append(request, out);
+    if (step.drawn != nullptr) step.drawn->Append(draw, out);
     if (step.nested == nullptr) continue;
-    const std::string body = step.nested->Render(request);
+    const std::string body = step.nested->Render(draw);
     AppendVarint(body.size(), out);
     *out += body;
   }

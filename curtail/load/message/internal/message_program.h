@@ -39,20 +39,21 @@ struct DrawnValue {
     std::optional<Placeholder> placeholder;  // instead of the literal
   };
 
+  const google::protobuf::FieldDescriptor* field;  // with {{reply...}} it outlives the program
   google::protobuf::FieldDescriptor::Type type;
   bool omit_default = false;  // fields without presence: left out when 0 or empty
   std::string tag;
   std::vector<Part> parts;    // several in strings only
   std::vector<Scalar> words;  // what the words of a {{pick}} mean, when the field is no string
 
-  void Append(uint64_t request, std::string* out) const;
+  void Append(const Draw& draw, std::string* out) const;
 };
 
 // A MessageProgram writes a message. Thread-compatible.
 class MessageProgram {
  public:
-  // The serialized message of this request.
-  std::string Render(uint64_t request) const;
+  // The serialized message of this request. It is of no use if draw.error is set.
+  std::string Render(const Draw& draw) const;
   // True if every request has the same.
   bool fixed() const;
 
@@ -74,7 +75,7 @@ class MessageProgram {
     bool fixed() const { return drawn == nullptr && nested == nullptr; }
   };
 
-  void RenderTo(uint64_t request, std::string* out) const;
+  void RenderTo(const Draw& draw, std::string* out) const;
   // Where bytes can be added.
   std::string* Tail();
 

@@ -74,9 +74,25 @@ uint64_t Mix(uint64_t z) {
 
 }  // namespace
 
-absl::StatusOr<Placeholder> Placeholder::Parse(std::string_view text, uint64_t seed) {
+absl::StatusOr<Placeholder> Placeholder::ParseReply(std::string_view path, ReplyFields* replies) {
+  if (replies == nullptr) {
+    return absl::InvalidArgumentError(
+        Join("{{", path, "}}: only the steps of a journey have earlier replies; see --journey"));
+  }
+  const absl::StatusOr<ReplyField> field = replies->Find(path);
+  if (!field.ok()) return field.status();
+  Placeholder made;
+  made.text_ = Join("{{", path, "}}");
+  made.kind_ = Kind::kReply;
+  made.generator_ = Generator::kReply;
+  made.reply_ = *field;
+  return made;
+}
+
+absl::StatusOr<Placeholder> Placeholder::Parse(std::string_view text, uint64_t seed, ReplyFields* replies) {
   std::vector<std::string> words = Words(text);
   const std::string name = words.empty() ? "" : words[0];
+  if (words.size() == 1 && name.starts_with("reply.")) return ParseReply(name, replies);
   const Usage* usage = FindUsage(name);
   if (usage == nullptr) {
     return absl::InvalidArgumentError(Join("no placeholder is called \"", name, "\"",
@@ -161,23 +177,30 @@ double Placeholder::Real(uint64_t request) const {
 
 size_t Placeholder::Pick(uint64_t request) const { return Rng(SeedOf(request)).Below(words_.size()); }
 
-void Placeholder::Append(uint64_t request, std::string* out) const {
+bool Placeholder::Append(const Draw& draw, std::string* out) const {
+  const uint64_t request = draw.number;
   char buffer[32];
   switch (generator_) {
     case Generator::kReal:
       out->append(buffer, std::to_chars(buffer, buffer + sizeof buffer, Real(request)).ptr);
-      return;
+      return true;
     case Generator::kPick:
       *out += words_[Pick(request)];
-      return;
+      return true;
     case Generator::kString:
-      return AppendLetters(request, out);
+      AppendLetters(request, out);
+      return true;
     case Generator::kBytes:
-      return AppendBytes(request, out);
+      AppendBytes(request, out);
+      return true;
     case Generator::kUuid:
-      return AppendUuid(request, out);
+      AppendUuid(request, out);
+      return true;
+    case Generator::kReply:
+      return AppendKept(reply_, text_, draw, out);
     default:
       out->append(buffer, std::to_chars(buffer, buffer + sizeof buffer, Integer(request)).ptr);
+      return true;
   }
 }
 

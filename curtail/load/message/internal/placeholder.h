@@ -11,6 +11,7 @@
 //   {{bytes N}}            N bytes, for fields of type bytes
 //   {{uuid}}               a random UUID (version 4)
 //   {{pick A B ...}}       one of the words
+//   {{reply.STEP.FIELD}}   of the reply to an earlier step of a journey (reply_fields.h)
 #pragma once
 
 #include <cstdint>
@@ -21,19 +22,23 @@
 
 #include "absl/status/statusor.h"
 #include "curtail/load/drive/choice.h"
+#include "curtail/load/message/internal/reply_fields.h"
 
 namespace curtail::internal {
 
-// A Placeholder gives a value for each request: a pure function of its text, the seed and the request's number.
+// A Placeholder gives a value for each request: a pure function of its text, the seed and the request's number, or of a
+// reply.
 // Immutable, thus thread-safe.
 class Placeholder {
  public:
-  enum class Kind { kInteger, kReal, kText, kBytes, kPick };
+  enum class Kind { kInteger, kReal, kText, kBytes, kPick, kReply };
 
   static constexpr int64_t kMaxTextBytes = 16 << 20;
 
-  // `text` is what stands between the braces. Errors: INVALID_ARGUMENT, without a position.
-  [[nodiscard]] static absl::StatusOr<Placeholder> Parse(std::string_view text, uint64_t seed);
+  // `text` is what stands between the braces. `replies` are those of a journey so far, else null. Errors:
+  // INVALID_ARGUMENT, without a position.
+  [[nodiscard]] static absl::StatusOr<Placeholder> Parse(std::string_view text, uint64_t seed,
+                                                         ReplyFields* replies = nullptr);
 
   Kind kind() const { return kind_; }
   const std::string& text() const { return text_; }
@@ -53,13 +58,16 @@ class Placeholder {
   // kPick: which of the words.
   size_t Pick(uint64_t request) const;
   const std::vector<std::string>& words() const { return words_; }
-  // Any kind: appends the value as text; of kBytes the bytes themselves.
-  void Append(uint64_t request, std::string* out) const;
+  // kReply: the value has the type bytes.
+  bool bytes_of_reply() const { return kind_ == Kind::kReply && reply_.bytes; }
+  // Any kind: appends the value as text; bytes as they are. False: kReply without a value, see Draw::error.
+  bool Append(const Draw& draw, std::string* out) const;
 
  private:
-  enum class Generator { kIndex, kUniform, kReal, kChoice, kString, kBytes, kUuid, kPick };
+  enum class Generator { kIndex, kUniform, kReal, kChoice, kString, kBytes, kUuid, kPick, kReply };
 
   Placeholder() = default;
+  static absl::StatusOr<Placeholder> ParseReply(std::string_view path, ReplyFields* replies);
   absl::Status ConfigureAs(std::string_view name, const std::vector<std::string>& arguments);
   absl::Status ConfigureChoice(std::string_view name, const std::vector<std::string>& arguments);
   uint64_t SeedOf(uint64_t request) const;
@@ -78,6 +86,7 @@ class Placeholder {
   double real_high_ = 0;
   std::shared_ptr<const ItemChoice> choice_;  // shared by the copies of the placeholder
   std::vector<std::string> words_;
+  ReplyField reply_;
 };
 
 // A piece of a string that may hold placeholders: literal text, or one placeholder's inside.

@@ -6,7 +6,7 @@
 
 namespace curtail::internal {
 
-absl::StatusOr<TextTemplate> TextTemplate::Parse(std::string_view text, uint64_t seed) {
+absl::StatusOr<TextTemplate> TextTemplate::Parse(std::string_view text, uint64_t seed, ReplyFields* replies) {
   absl::StatusOr<std::vector<TemplatePiece>> pieces = SplitTemplate(text);
   if (!pieces.ok()) return pieces.status();
   TextTemplate made;
@@ -16,7 +16,7 @@ absl::StatusOr<TextTemplate> TextTemplate::Parse(std::string_view text, uint64_t
       part.text = std::move(piece.text);
       continue;
     }
-    absl::StatusOr<Placeholder> drawn = Placeholder::Parse(piece.text, seed + made.parts_.size());
+    absl::StatusOr<Placeholder> drawn = Placeholder::Parse(piece.text, seed + made.parts_.size(), replies);
     if (!drawn.ok()) return drawn.status();
     part.drawn = *std::move(drawn);
   }
@@ -29,9 +29,9 @@ TextTemplate TextTemplate::Literal(std::string text) {
   return made;
 }
 
-void TextTemplate::Append(uint64_t request, std::string* out) const {
+void TextTemplate::Append(const Draw& draw, std::string* out) const {
   for (const TextPart& part : parts_) {
-    if (part.drawn) part.drawn->Append(request, out);
+    if (part.drawn) part.drawn->Append(draw, out);
     else out->append(part.text);
   }
 }

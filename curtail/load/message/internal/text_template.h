@@ -24,12 +24,14 @@ struct TextPart {
 // Thread-compatible: const methods are for any thread.
 class TextTemplate {
  public:
-  // Errors: INVALID_ARGUMENT, without a position.
-  [[nodiscard]] static absl::StatusOr<TextTemplate> Parse(std::string_view text, uint64_t seed);
+  // With the `replies` of a journey so far, or null. Errors: INVALID_ARGUMENT, without a position.
+  [[nodiscard]] static absl::StatusOr<TextTemplate> Parse(std::string_view text, uint64_t seed,
+                                                          ReplyFields* replies = nullptr);
   // Text as it is.
   static TextTemplate Literal(std::string text);
 
-  void Append(uint64_t request, std::string* out) const;
+  // A value that is absent from a reply is left out, and in draw.error.
+  void Append(const Draw& draw, std::string* out) const;
   // True if there are no placeholders.
   bool fixed() const;
   std::vector<TextPart>& parts() { return parts_; }
