@@ -8,7 +8,7 @@
 namespace curtail {
 namespace {
 
-struct Outcome final : Completion {
+struct Outcome final : internal::LoadCompletion {
   bool done = false;
   absl::Status status;
   std::string reply;

@@ -34,6 +34,7 @@ std::string CodeName(const absl::Status& status) { return NameOfCode(status.raw_
 Recorder::Recorder(LoadPlan plan, std::string_view score_name) {
   result_.plan = std::move(plan);
   result_.score.name = score_name;
+  for (const std::string& step : result_.plan.steps) result_.steps.push_back({.name = step});
 }
 
 void Recorder::Sent(Nanos intended, Nanos actual) {
@@ -48,13 +49,14 @@ void Recorder::Sent(Nanos intended, Nanos actual) {
 void Recorder::Done(Nanos intended, Nanos actual, Nanos done, const absl::Status& status, double score) {
   const Nanos latency = done - intended;
   const bool ok = status.ok();
-  const Nanos counted = ok ? latency : std::max(latency, result_.plan.timeout);
+  const Nanos at_least = result_.plan.failure_latency();
+  const Nanos counted = ok ? latency : std::max(latency, at_least);
   ++(ok ? current_.ok : current_.failed);
   current_latency_.Record(counted);
   if (!Measured(intended)) return;
   result_.all.Record(counted);
   if (!result_.plan.closed())
-    result_.since_sent.Record(ok ? done - actual : std::max(done - actual, result_.plan.timeout));
+    result_.since_sent.Record(ok ? done - actual : std::max(done - actual, at_least));
   if (!ok) return CountFailure(latency, status);
   ++result_.ok;
   result_.success.Record(latency);
@@ -83,6 +85,23 @@ void Recorder::CountFailure(Nanos latency, const absl::Status& status) {
   ++result_.errors[text];
 }
 
+void Recorder::StepDone(Nanos intended, size_t step, Nanos latency, bool ok) {
+  if (!Measured(intended)) return;
+  StepResult& result = result_.steps[step];
+  ++(ok ? result.ok : result.failed);
+  result.latency.Record(ok ? latency : std::max(latency, result_.plan.timeout));
+}
+
+void Recorder::DoneWithPauses(Nanos intended, Nanos latency) {
+  if (Measured(intended)) result_.with_pauses.Record(latency);
+}
+
+void Recorder::Cut(Nanos intended) {
+  if (!Measured(intended)) return;
+  --result_.scheduled;
+  --result_.sent;
+}
+
 void Recorder::Retried(Nanos intended, int retries) {
   if (!Measured(intended)) return;
   ++result_.retried;
@@ -90,15 +109,16 @@ void Recorder::Retried(Nanos intended, int retries) {
 }
 
 void Recorder::Dropped(Nanos intended) {
+  const Nanos counted = result_.plan.failure_latency();
   ++current_.failed;
-  current_latency_.Record(result_.plan.timeout);
+  current_latency_.Record(counted);
   if (!Measured(intended)) return;
   ++result_.scheduled;
   ++result_.dropped;
   ++result_.failed;
-  result_.all.Record(result_.plan.timeout);
-  if (!result_.plan.closed()) result_.since_sent.Record(result_.plan.timeout);
-  result_.failure.Record(result_.plan.timeout);
+  result_.all.Record(counted);
+  if (!result_.plan.closed()) result_.since_sent.Record(counted);
+  result_.failure.Record(counted);
 }
 
 void Recorder::Unfinished(Nanos intended, Nanos actual, Nanos now) {

@@ -30,6 +30,12 @@ class Recorder {
   void Sent(Nanos intended, Nanos actual);
   // The request, sent at `actual`, ended at `done`. `score` is NaN when it was not judged.
   void Done(Nanos intended, Nanos actual, Nanos done, const absl::Status& status, double score);
+  // A step of the journey due at `intended` has ended, `latency` after it was due.
+  void StepDone(Nanos intended, size_t step, Nanos latency, bool ok);
+  // The journey succeeded; `latency` has its pauses.
+  void DoneWithPauses(Nanos intended, Nanos latency);
+  // The run was interrupted before the request ended, which then does not count.
+  void Cut(Nanos intended);
   // The same request was made again `retries` times before it ended.
   void Retried(Nanos intended, int retries);
   // A request was due but not sent, because too many are in flight.

@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "curtail/load/drive/internal/driver.h"
 #include "curtail/load/drive/internal/realtime.h"
+#include "curtail/load/message/journey.h"
 
 namespace curtail {
 namespace {
@@ -60,11 +61,21 @@ LoadPlan PlanOf(const RunOptions& options, const Workload& workload) {
   plan.timeout = options.timeout;
   plan.retries = options.retries;
   plan.requests = options.requests;
+  if (const Journey* journey = workload.journey(); journey != nullptr) {
+    for (size_t i = 0; i < journey->steps(); ++i) plan.steps.emplace_back(journey->StepName(i));
+  }
   return plan;
 }
 
+// How long the requests in flight may take to end. An interrupted run has no time for the pauses of journeys.
+Nanos Longest(const RunOptions& options, const Workload& workload, bool interrupted) {
+  const Journey* journey = workload.journey();
+  if (journey == nullptr || interrupted) return options.timeout + kDrainGrace;
+  return options.timeout * static_cast<int64_t>(journey->steps()) + journey->longest_pauses() + kDrainGrace;
+}
+
 void SendOnSchedule(internal::Driver& driver, Arrivals arrivals, Nanos warmup) {
-  uint64_t number = 0;
+  uint64_t number = driver.first_index();
   std::optional<Nanos> due = arrivals.Next();
   while (due && !driver.Stopped() && !driver.AllSent()) {
     const Nanos now = driver.Elapsed();
@@ -142,7 +153,7 @@ absl::StatusOr<LoadResult> RunOpenLoop(const RunOptions& options, const Workload
   driver.EndWindow();
   const Nanos end = driver.Elapsed();
   const bool interrupted = driver.Stopped() && end < schedule.length() && !driver.AllSent();
-  driver.Drain(end + options.timeout + kDrainGrace);
+  driver.Drain(end + Longest(options, workload, interrupted));
   return driver.Finish(std::min(end, schedule.length()), interrupted);
 }
 
@@ -160,7 +171,7 @@ absl::StatusOr<LoadResult> RunClosedLoop(const RunOptions& options, const Worklo
 
   const Nanos length = options.warmup + duration;
   driver.Start();
-  uint64_t next = 0;
+  uint64_t next = driver.first_index();
   Nanos now = driver.Elapsed();
   const auto free = [&] {
     return driver.in_flight() < static_cast<size_t>(outstanding) && !driver.AllSent();
@@ -175,7 +186,7 @@ absl::StatusOr<LoadResult> RunClosedLoop(const RunOptions& options, const Worklo
   }
   driver.EndWindow();
   const bool interrupted = driver.Stopped() && now < length && !ended();
-  driver.Drain(now + options.timeout + kDrainGrace);
+  driver.Drain(now + Longest(options, workload, interrupted));
   return driver.Finish(std::min(now, length), interrupted);
 }
 

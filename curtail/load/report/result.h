@@ -41,7 +41,12 @@ struct LoadPlan {
   Nanos spin{0};          // of the sending thread before a send, at the end of the run
   bool realtime = false;  // the sending thread had real-time priority
 
+  std::vector<std::string> steps;  // names, where requests are journeys; else none
+
   bool closed() const { return arrivals == "closed"; }
+  // What a failed request counts as at least: no request that succeeds takes longer. The steps of a
+  // journey have the timeout each.
+  Nanos failure_latency() const { return timeout * static_cast<int64_t>(std::max<size_t>(steps.size(), 1)); }
 };
 
 // A second of a run, warm-up included; in runs of over an hour two, four, ... seconds
@@ -82,6 +87,16 @@ struct ScoreSummary {
   double mean() const { return count == 0 ? 0 : sum / static_cast<double>(count); }
 };
 
+// A step of all journeys that were due in the window.
+struct StepResult {
+  std::string name;
+  uint64_t ok = 0;
+  uint64_t failed = 0;  // and its journeys with it
+  // From when it was due: the first step from the journey's intended start, a later one from the end
+  // of the reply before and the pause. A failed one counts as at least the timeout.
+  Histogram latency;
+};
+
 struct LoadResult {
   LoadPlan plan;
   // The real length of the measured window: shorter than planned when interrupted.
@@ -108,16 +123,19 @@ struct LoadResult {
   std::map<std::string, uint64_t> codes;
   std::map<std::string, uint64_t> errors;
 
-  // Every request; a failed one counts as at least the timeout, so no failure improves a
-  // percentile.
+  // Every request; a failed one counts as at least LoadPlan::failure_latency(), so no failure
+  // improves a percentile. A journey's pauses are not part of its latency.
   Histogram all;
   // The same from the actual send time: without the generator's own lateness. Empty in closed loop.
   Histogram since_sent;
   // OK replies, and failures with their real times.
   Histogram success;
   Histogram failure;
-  // Actual minus intended send time; empty in closed loop.
+  // Actual minus intended send time, of journeys of their first step; empty in closed loop.
   Histogram send_lag;
+  // Of journeys: the OK ones with their pauses, and each step. Empty otherwise.
+  Histogram with_pauses;
+  std::vector<StepResult> steps;
 
   // CPU time of the sending thread over the window, and its part spent only on watching the clock
   // for the next send.

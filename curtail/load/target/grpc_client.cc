@@ -42,7 +42,7 @@ absl::Status GrpcClient::Resolve() {
 }
 
 void GrpcClient::Start(size_t target, std::string_view method, Deadline deadline, const Metadata& metadata,
-                       std::string_view message, Completion* done) {
+                       std::string_view message, LoadCompletion* done) {
   ++in_flight_;
   channels_[target]->Start(method, deadline, metadata, message, done);
 }

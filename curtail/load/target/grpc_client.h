@@ -14,7 +14,7 @@ class GrpcClient : public LoadClient {
 
   absl::Status Resolve() override;
   void Start(size_t target, std::string_view method, Deadline deadline, const Metadata& metadata,
-             std::string_view message, Completion* done) override;
+             std::string_view message, LoadCompletion* done) override;
   size_t Poll(Deadline deadline) override;
   bool Answered(size_t target) const override;
 

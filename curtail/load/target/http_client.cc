@@ -72,7 +72,7 @@ HttpClient::Request* HttpClient::NewRequest() {
 }
 
 void HttpClient::Start(size_t target, std::string_view, Deadline deadline, const Metadata& metadata,
-                       std::string_view message, Completion* done) {
+                       std::string_view message, LoadCompletion* done) {
   Request* const request = NewRequest();
   request->target = target;
   request->endpoint = &targets_[target].endpoint;

@@ -132,7 +132,7 @@ class ScriptServer {
   std::thread acceptor_;
 };
 
-struct Answer final : Completion {
+struct Answer final : LoadCompletion {
   absl::Status status;
   std::string reply;
   bool done = false;

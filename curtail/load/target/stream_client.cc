@@ -167,7 +167,7 @@ StreamClient::~StreamClient() {
 }
 
 void StreamClient::Start(size_t target, std::string_view method, Deadline deadline, const Metadata& metadata,
-                         std::string_view message, Completion* done) {
+                         std::string_view message, LoadCompletion* done) {
   absl::Status status;
   if (options_.kind == Kind::kBoth) {
     Slots& slots = slots_[target];

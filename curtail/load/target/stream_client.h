@@ -24,7 +24,7 @@ class StreamClient final : public GrpcClient {
   ~StreamClient() override;
 
   void Start(size_t target, std::string_view method, Deadline deadline, const Metadata& metadata,
-             std::string_view message, Completion* done) override;
+             std::string_view message, LoadCompletion* done) override;
   size_t Poll(Deadline deadline) override;
   bool Answered(size_t target) const override { return answered_[target] || GrpcClient::Answered(target); }
 

@@ -70,7 +70,7 @@ class Streams final : public Service {
   std::atomic<int>* const chats_;
 };
 
-struct Outcome final : Completion {
+struct Outcome final : LoadCompletion {
   bool done = false;
   absl::Status status;
   std::string reply;

@@ -65,25 +65,26 @@ bool IsOfTheMoment(absl::StatusCode code) {
 }  // namespace
 
 // A call before the run: is the target there, and does it take such requests?
-struct Driver::Probe final : Completion {
-  uint64_t index = 0;
+struct Driver::Probe final : LoadCompletion {
   bool done = false;
   absl::Status status;
   void Done(absl::Status&& s, std::string&&) override { status = std::move(s), done = true; }
 };
 
-struct Driver::Call final : Completion {
+struct Driver::Call final : LoadCompletion {
   Driver* driver = nullptr;
-  uint64_t index = 0;
   Nanos intended{0};
   Nanos sent{0};
   std::optional<Nanos> arrived;  // the reply, at the kernel
   bool active = false;
   size_t target = 0;
   int retries = 0;
+  Nanos paused{0};           // between the steps of a journey
+  Nanos later_lag{0};        // of its steps after the first
   RequestTracer::Root root;  // with a tracer
 
   void OnRetry() override { ++retries; }
+  void OnStep(const Step& step) override { driver->StepEnded(this, step); }
   void OnArrival(TimePoint when) override { arrived = when - driver->start_; }
   void Done(absl::Status&& status, std::string&& reply) override { driver->Ended(this, status, reply); }
 };
@@ -95,11 +96,13 @@ Driver::Driver(const RunOptions& options, const Workload& workload, LoadPlan pla
       warmup_(options.warmup),
       poisson_(plan.arrivals == "poisson"),
       curve_(curve),
+      failure_latency_(plan.failure_latency()),
       recorder_(std::move(plan), workload.score_name()),
       sampler_(curve),
       margin_(options.spin),
-      unread_(options, /*open_loop=*/curve != nullptr),
-      client_(MakeLoadClient(options)) {}
+      // The step after a reply must not wait for it to be read.
+      unread_(options, /*may_stay=*/curve != nullptr && workload.journey() == nullptr),
+      client_(MakeLoadClient(options, workload.journey())) {}
 
 Driver::~Driver() = default;
 
@@ -118,9 +121,12 @@ absl::Status Driver::Preflight() {
     }
   }
   probes_ = std::vector<Probe>(requests.size());
-  const Deadline deadline = Deadline::In(std::max<Nanos>(timeout_, 5 * kSecond));
+  const Nanos patience = std::max<Nanos>(timeout_, 5 * kSecond);
+  const Deadline deadline = Deadline::In(patience);
   for (size_t i = 0; i < probes_.size(); ++i) {
     const uint64_t index = probes_[i].index = requests[i];
+    probes_[i].step_timeout = patience;
+    probes_[i].longest_pause = kSecond;
     client_->Start(i % targets, workload_.MethodOf(index), deadline, MetadataOf(index, &drawn_metadata_),
                    workload_.Request(index), &probes_[i]);
   }
@@ -134,6 +140,7 @@ absl::Status Driver::Preflight() {
     if (absl::Status status = JudgeTarget(target); !status.ok()) return status;
   }
   if (absl::Status status = JudgeRequests(); !status.ok()) return status;
+  if (workload_.journey() != nullptr) first_index_ = probes_.size();
   probes_.clear();
   return absl::OkStatus();
 }
@@ -152,11 +159,13 @@ absl::Status Driver::JudgeTarget(size_t target) const {
 }
 
 absl::Status Driver::JudgeRequests() const {
-  if (!options_.first_must_succeed) return absl::OkStatus();
+  const bool journey = workload_.journey() != nullptr;
+  if (!options_.first_must_succeed && !journey) return absl::OkStatus();
   for (const Probe& probe : probes_) {
     if (probe.status.ok() || IsOfTheMoment(probe.status.code())) continue;
     return absl::FailedPreconditionError(absl::StrCat(
-        "nothing was measured, as the first request of ", std::string(workload_.MethodOf(probe.index)),
+        "nothing was measured, as the first ",
+        journey ? "journey" : absl::StrCat("request of ", std::string(workload_.MethodOf(probe.index))),
         " failed: ", absl::StatusCodeToString(probe.status.code()), ": ", probe.status.message()));
   }
   return absl::OkStatus();
@@ -172,6 +181,7 @@ Driver::Call* Driver::TakeCall() {
   if (free_.empty()) {
     calls_.emplace_back();
     calls_.back().driver = this;
+    calls_.back().step_timeout = timeout_;
     return &calls_.back();
   }
   Call* call = free_.back();
@@ -207,6 +217,7 @@ void Driver::Send(uint64_t index, Nanos intended) {
   call->arrived.reset();
   call->active = true;
   call->retries = 0;
+  call->paused = call->later_lag = Nanos::zero();
   ++in_flight_;
   ++sent_;
   // Each round begins one target later, so that no target gets the same lines of a file each time.
@@ -228,13 +239,23 @@ void Driver::Send(uint64_t index, Nanos intended) {
                  *metadata, prepared_message_, call);
 }
 
+void Driver::StepEnded(Call* call, const LoadCompletion::Step& step) {
+  recorder_.StepDone(call->intended, step.step, step.latency, step.status.ok());
+  if (step.step == 0) return;
+  call->paused += step.pause;
+  call->later_lag += step.lag;
+}
+
 void Driver::Ended(Call* call, const absl::Status& status, std::string_view reply) {
   const Nanos now = Elapsed();
-  const Nanos done = std::clamp(call->arrived.value_or(now), std::min(call->sent, now), now);
+  const Nanos end = std::clamp(call->arrived.value_or(now), std::min(call->sent, now), now);
+  const Nanos done = end - call->paused;
   unread_.Ended(call->arrived.has_value(), reply.size());
   const double score =
       status.ok() ? workload_.Score(call->index, reply) : std::numeric_limits<double>::quiet_NaN();
-  recorder_.Done(call->intended, call->sent, done, status, score);
+  recorder_.Done(call->intended, call->sent + call->later_lag, done, status, score);
+  if (workload_.journey() != nullptr && status.ok())
+    recorder_.DoneWithPauses(call->intended, end - call->intended);
   if (call->retries > 0) recorder_.Retried(call->intended, call->retries);
   Observe(call->intended, done - call->intended, status.ok());
   if (options_.tracer != nullptr) {
@@ -250,7 +271,7 @@ void Driver::Ended(Call* call, const absl::Status& status, std::string_view repl
 
 void Driver::Observe(Nanos due, Nanos latency, bool ok) const {
   if (options_.observer == nullptr) return;
-  options_.observer->Ended(due, ok ? latency : std::max(latency, timeout_), ok);
+  options_.observer->Ended(due, ok ? latency : std::max(latency, failure_latency_), ok);
 }
 
 void Driver::Poll() {
@@ -261,6 +282,7 @@ void Driver::Poll() {
 void Driver::PollUntil(Nanos when) {
   const Nanos now = Elapsed();
   Housekeep(now);
+  when = std::min(when, client_->NextDue() - start_);
   const Nanos wake = std::min({when - margin_.get(), next_tick_, now + kLongestWait});
   if (wake > now) {
     if (unread_.MayStay(in_flight_, wake - now)) {
@@ -311,11 +333,16 @@ void Driver::Drain(Nanos limit) {
     const Nanos now = Elapsed();
     Housekeep(now);
     if (now >= limit) break;
-    client_->Poll(Deadline::At(start_ + std::min(limit, now + kLongestWait)));
+    const Nanos due = client_->NextDue() - start_;
+    client_->Poll(Deadline::At(start_ + std::min({limit, now + kLongestWait, due - margin_.get()})));
   }
   if (in_flight_ == 0) return;
   for (Call& call : calls_) {
     if (!call.active) continue;
+    if (workload_.journey() != nullptr && Stopped()) {
+      recorder_.Cut(call.intended);
+      continue;
+    }
     recorder_.Unfinished(call.intended, call.sent, Elapsed());
     Observe(call.intended, Elapsed() - call.intended, false);
   }

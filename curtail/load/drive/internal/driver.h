@@ -44,11 +44,13 @@ class Driver {
   // Flushes, reads, waits until something happened or until `when` is near (by WakeMargin).
   // Within that distance it does not wait at all. A reply may stay unread until then (UnreadReply).
   void PollUntil(Nanos when);
-  // Awaits the calls in flight until `limit`; books the rest as unfinished.
+  // Awaits the calls in flight until `limit`; books the rest as unfinished, journeys of an interrupted run as cut.
   void Drain(Nanos limit);
 
   bool Stopped() const { return options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed); }
   size_t in_flight() const { return in_flight_; }
+  // The number of the run's first request. A journey may change its server, so those of Preflight() are not repeated.
+  uint64_t first_index() const { return first_index_; }
   // The measured window has all requests that RunOptions::requests grants it.
   bool AllSent() const { return options_.requests > 0 && measured_ >= options_.requests; }
 
@@ -66,6 +68,7 @@ class Driver {
   absl::Status JudgeTarget(size_t target) const;
   // RunOptions::first_must_succeed, of all probes.
   absl::Status JudgeRequests() const;
+  void StepEnded(Call* call, const LoadCompletion::Step& step);
   void Ended(Call* call, const absl::Status& status, std::string_view reply);
   void Observe(Nanos due, Nanos latency, bool ok) const;
   // Every second: closes an interval of the series. Always: Publish().
@@ -84,12 +87,14 @@ class Driver {
   const Nanos warmup_;
   const bool poisson_;
   const RateCurve* const curve_;
+  const Nanos failure_latency_;
 
   Recorder recorder_;
   Sampler sampler_;
   WakeMargin margin_;
   UnreadReply unread_;
   uint64_t first_measured_ = kNone;  // index of the first request in the measured window
+  uint64_t first_index_ = 0;
   TimePoint start_;
   Nanos next_tick_{0};
 

@@ -20,9 +20,9 @@ class UnreadReply {
   // How much longer than a sleep the timeout is at least.
   static constexpr int kTimeouts = 50;
 
-  // Retries, hedges and credits need a client that acts at once.
-  UnreadReply(const RunOptions& options, bool open_loop)
-      : allowed_(open_loop && options.timeout >= kTimeouts * kLongest &&
+  // `may_stay` where nothing but the next send is due. Retries, hedges and credits need a client that acts at once.
+  UnreadReply(const RunOptions& options, bool may_stay)
+      : allowed_(may_stay && options.timeout >= kTimeouts * kLongest &&
                  options.channel.service_config.empty() && !options.channel.credits) {}
 
   void Sent(size_t bytes) { long_ |= bytes > kMostBytes; }
