@@ -67,6 +67,8 @@ std::string LatencyTable(const LoadResult& r, const Unit& unit) {
                          absl::StrFormat("%9s%10s%10s%10s%10s%10s%10s%10s", "count", "mean", "p50", "p90",
                                          "p95", "p99", "p99.9", "max"));
   absl::StrAppend(&text, LatencyRow("  every one", r.all, unit));
+  if (r.with_pauses.mean() > r.success.mean())
+    absl::StrAppend(&text, LatencyRow("  with pauses", r.with_pauses, unit));
   // Where it says something else.
   if (!LaggedPercentiles(r).empty()) absl::StrAppend(&text, LatencyRow("  since sent", r.since_sent, unit));
   if (r.failed > 0) {
@@ -75,6 +77,26 @@ std::string LatencyTable(const LoadResult& r, const Unit& unit) {
   std::vector<std::string> intervals;
   for (double p : {50.0, 99.0, 99.9}) intervals.push_back(IntervalText(r, p, unit));
   return absl::StrCat(text, Row("  95 % sure", absl::StrJoin(intervals, ", ")));
+}
+
+// A line a step of a journey.
+std::string StepTable(const LoadResult& r, const Unit& unit) {
+  if (r.steps.empty()) return {};
+  size_t width = kLabelColumns;
+  for (const StepResult& step : r.steps) width = std::max(width, step.name.size() + 3);
+  const auto row = [width](absl::string_view label, absl::string_view cells) {
+    return absl::StrFormat("%-*s%s\n", static_cast<int>(width), label, cells);
+  };
+  std::string text = row(absl::StrCat("steps (", unit.name, ")"),
+                         absl::StrFormat("%9s%10s%10s%10s%10s", "count", "failed", "p50", "p99", "max"));
+  for (const StepResult& step : r.steps) {
+    const Histogram& h = step.latency;
+    text += row(absl::StrCat("  ", step.name),
+                h.empty() ? absl::StrFormat("%9d", 0)
+                          : absl::StrFormat("%9d%10d%10s%10s%10s", h.count(), step.failed,
+                                            unit(h.Percentile(50)), unit(h.Percentile(99)), unit(h.max())));
+  }
+  return text;
 }
 
 // A line a bin, whose edges lie `ratio` apart above `low`. Bins with the same edge in print are one line.
@@ -168,15 +190,17 @@ std::string PlanText(const LoadPlan& plan) {
                           plan.seed);
   }
   const std::string length =
-      plan.requests == 0 ? Seconds(plan.duration) : absl::StrCat(plan.requests, " requests");
+      plan.requests == 0 ? Seconds(plan.duration)
+                         : absl::StrCat(plan.requests, plan.steps.empty() ? " requests" : " journeys");
   const std::string retries =
       plan.retries == 0 ? ""
                         : absl::StrCat("; up to ", plan.retries, plan.retries == 1 ? " retry" : " retries");
+  const std::string what =
+      plan.steps.empty() ? plan.workload : absl::StrCat("journey: ", absl::StrJoin(plan.steps, ", "));
   return absl::StrFormat("%s%s at %s%s: %s; %d connection%s, 1 thread; %s warm-up, then %s; timeout %s%s",
-                         plan.method, plan.workload.empty() ? "" : absl::StrCat(" (", plan.workload, ")"),
-                         plan.target, plan.tls ? " over TLS" : "", how, plan.connections,
-                         plan.connections == 1 ? "" : "s", Seconds(plan.warmup), length,
-                         Seconds(plan.timeout), retries);
+                         plan.method, what.empty() ? "" : absl::StrCat(" (", what, ")"), plan.target,
+                         plan.tls ? " over TLS" : "", how, plan.connections, plan.connections == 1 ? "" : "s",
+                         Seconds(plan.warmup), length, Seconds(plan.timeout), retries);
 }
 
 std::string SummaryText(const LoadResult& r) {
@@ -187,16 +211,16 @@ std::string SummaryText(const LoadResult& r) {
                     Row("INTERRUPTED", absl::StrCat("after ", Seconds(r.measured), " of ",
                                                     Seconds(r.plan.duration), "; the numbers are partial")));
   }
-  absl::StrAppend(&text,
-                  Row("requests", absl::StrFormat("%d due (%.1f/s), %d sent (%.1f/s), %d ok (%.1f/s), %d "
-                                                  "failed (%.3g %%)",
-                                                  r.scheduled, r.scheduled_per_s, r.sent, r.sent_per_s, r.ok,
-                                                  r.good_per_s, r.failed, 100 * r.failed_fraction())));
+  absl::StrAppend(&text, Row(r.steps.empty() ? "requests" : "journeys",
+                             absl::StrFormat("%d due (%.1f/s), %d sent (%.1f/s), %d ok (%.1f/s), %d "
+                                             "failed (%.3g %%)",
+                                             r.scheduled, r.scheduled_per_s, r.sent, r.sent_per_s, r.ok,
+                                             r.good_per_s, r.failed, 100 * r.failed_fraction())));
   if (r.dropped > 0)
     absl::StrAppend(&text, Row("", absl::StrCat(r.dropped, " not sent: too many in flight")));
   if (r.plan.retries > 0)
     absl::StrAppend(&text, Row("retried", absl::StrCat(r.retried, " requests, by ", r.retries, " calls")));
-  absl::StrAppend(&text, LatencyTable(r, unit), Bars(r.all, unit), GeneratorText(r));
+  absl::StrAppend(&text, LatencyTable(r, unit), StepTable(r, unit), Bars(r.all, unit), GeneratorText(r));
   if (r.score.count > 0) {
     absl::StrAppend(&text, Row(r.score.name, absl::StrFormat("mean %.4f, lowest %.4f, of %d replies",
                                                              r.score.mean(), r.score.min, r.score.count)));

@@ -134,6 +134,7 @@ Json PlanJson(const LoadPlan& p) {
                {"realtime", p.realtime}};
   if (p.requests > 0) json["requests"] = p.requests;
   if (p.retries > 0) json["retries"] = p.retries;
+  if (!p.steps.empty()) json["steps"] = p.steps;
   return json;
 }
 
@@ -173,6 +174,18 @@ Json ScoreJson(const ScoreSummary& s) {
   return {{"name", s.name}, {"count", s.count}, {"sum", s.sum}, {"mean", s.mean()}, {"min", s.min}};
 }
 
+// In the order of the plan.
+Json StepsJson(const std::vector<StepResult>& steps) {
+  Json json = Json::array();
+  for (const StepResult& step : steps) {
+    json.push_back({{"name", step.name},
+                    {"ok", step.ok},
+                    {"failed", step.failed},
+                    {"latency_us", LatencyJson(step.latency, 0)}});
+  }
+  return json;
+}
+
 // The result of a run, added to `json`.
 void AddRun(const LoadResult& r, Json& json) {
   json["measured_s"] = Sec(r.measured);
@@ -191,6 +204,10 @@ void AddRun(const LoadResult& r, Json& json) {
                         {"success", LatencyJson(r.success, r.neighbours())},
                         {"failure", LatencyJson(r.failure, r.neighbours())}};
   if (!r.since_sent.empty()) json["latency_us"]["since_sent"] = LatencyJson(r.since_sent, r.neighbours());
+  if (!r.steps.empty()) {
+    json["latency_us"]["with_pauses"] = LatencyJson(r.with_pauses, r.neighbours());
+    json["steps"] = StepsJson(r.steps);
+  }
   json["spectrum"] = SpectrumJson(r.all, r.neighbours());
   json["send_lag_us"] = LatencyJson(r.send_lag, 0);
   json["generator"] = GeneratorJson(r);

@@ -27,6 +27,12 @@ constexpr size_t kMaxFile = size_t{128} << 20;
 constexpr size_t kMaxRuns = 1000;
 constexpr double kMaxRate = 1e12;
 
+std::vector<std::string> ReadTexts(const JsonNode& node) {
+  std::vector<std::string> texts;
+  node.ForItems(1000, [&](const JsonNode& text) { texts.push_back(text.Text()); });
+  return texts;
+}
+
 LoadPlan ReadPlan(const JsonNode& node) {
   LoadPlan p;
   p.target = node["target"].Text();
@@ -45,6 +51,7 @@ LoadPlan ReadPlan(const JsonNode& node) {
   if (node.Contains("requests")) p.requests = node["requests"].Count();
   if (node.Contains("retries"))
     p.retries = static_cast<int>(node["retries"].Count(std::numeric_limits<int>::max()));
+  if (node.Contains("steps")) p.steps = ReadTexts(node["steps"]);
   p.timeout = node["timeout_s"].Sec();
   p.spin = node["spin_us"].Us();
   p.realtime = node["realtime"].Flag();
@@ -91,16 +98,19 @@ ScoreSummary ReadScore(const JsonNode& node) {
   return s;
 }
 
-std::vector<std::string> ReadTexts(const JsonNode& node) {
-  std::vector<std::string> texts;
-  node.ForItems(1000, [&](const JsonNode& text) { texts.push_back(text.Text()); });
-  return texts;
-}
-
 std::map<std::string, uint64_t> ReadCounts(const JsonNode& node) {
   std::map<std::string, uint64_t> counts;
   node.ForMembers([&](const std::string& key, const JsonNode& count) { counts[key] = count.Count(); });
   return counts;
+}
+
+StepResult ReadStep(const JsonNode& node) {
+  StepResult s;
+  s.name = node["name"].Text();
+  s.ok = node["ok"].Count();
+  s.failed = node["failed"].Count();
+  s.latency = ReadLatency(node["latency_us"]);
+  return s;
 }
 
 void ReadCounters(const JsonNode& node, LoadResult& r) {
@@ -134,6 +144,9 @@ LoadResult ReadRun(const JsonNode& node, const LoadPlan& plan) {
   r.success = ReadLatency(latency["success"]);
   r.failure = ReadLatency(latency["failure"]);
   if (latency.Contains("since_sent")) r.since_sent = ReadLatency(latency["since_sent"]);
+  if (latency.Contains("with_pauses")) r.with_pauses = ReadLatency(latency["with_pauses"]);
+  if (node.Contains("steps"))
+    node["steps"].ForItems(1000, [&](const JsonNode& s) { r.steps.push_back(ReadStep(s)); });
   r.send_lag = ReadLatency(node["send_lag_us"]);
   r.cpu = node["generator"]["cpu_us"].Us();
   r.spin = node["generator"]["spin_us"].Us();

@@ -84,6 +84,17 @@ TEST(SummaryText, CountsWhatWasRetriedWhereThatWasAskedFor) {
   EXPECT_THAT(PlanText(run.plan), HasSubstr("up to 2 retries"));
 }
 
+TEST(SummaryText, HasARowAStepOfAJourney) {
+  const LoadResult run = SampleJourneys().runs.front();
+  EXPECT_THAT(PlanText(run.plan), HasSubstr("(journey: log-in, pay)"));
+  const std::string text = SummaryText(run);
+  EXPECT_THAT(text, testing::StartsWith("journeys      1010 due"));
+  EXPECT_THAT(text, HasSubstr("\n  with pauses         5    3000.0"));
+  EXPECT_THAT(text,
+              HasSubstr("\nsteps (ms)        count    failed       p50       p99       max\n  log-in "));
+  EXPECT_THAT(SummaryText(EvenRun()), Not(HasSubstr("steps (ms)")));
+}
+
 TEST(SummaryText, RowsOfTheHistogramDiffer) {
   LoadResult r = EvenRun();
   r.all.Clear();

@@ -112,6 +112,15 @@ LoadReport SampleReport(int runs, uint64_t seed, double slowdown) {
   return report;
 }
 
+LoadReport SampleJourneys() {
+  LoadReport report = SampleReport(1);
+  LoadResult& r = report.runs.front();
+  r.plan.steps = {"log-in", "pay"};
+  for (const std::string& step : r.plan.steps) r.steps.push_back({step, 5, 1, r.all});
+  r.with_pauses.Record(seconds(3), 5);
+  return report;
+}
+
 ReportOrigin SampleOrigin() {
   ReportOrigin origin;
   origin.curtail_version = "1.2.3";

@@ -20,6 +20,8 @@ LoadResult SampleRun(uint64_t seed = 9, double slowdown = 1);
 LoadReport SampleReport(int runs, uint64_t seed = 9, double slowdown = 1);
 
 // A fixed machine, so that texts do not depend on where the test runs.
+// A run of journeys, "log-in" and "pay".
+LoadReport SampleJourneys();
 ReportOrigin SampleOrigin();
 
 }  // namespace curtail

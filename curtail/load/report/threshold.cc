@@ -57,9 +57,18 @@ absl::StatusOr<Threshold> ParseOne(absl::string_view text) {
   Threshold t;
   t.text = std::string(text);
   t.metric = std::string(text.substr(0, at));
+  // "p99.9" has a dot of its own.
+  if (const size_t dot = t.metric.find('.'); dot != std::string::npos && !UnitOf(t.metric).ok()) {
+    t.step = t.metric.substr(0, dot);
+    t.metric.erase(0, dot + 1);
+  }
   t.op = std::string(text.substr(at, length));
   const absl::StatusOr<Unit> unit = UnitOf(t.metric);
   if (!unit.ok()) return unit.status();
+  if (!t.step.empty() && *unit != Unit::kDuration && t.metric != "errors") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a step has no ", t.metric, "; use ", t.step, ".p99 or any pN, mean, max or errors"));
+  }
   const absl::StatusOr<double> limit = ParseLimit(text.substr(at + length), *unit);
   if (!limit.ok()) return limit.status();
   t.limit = *limit;
@@ -81,6 +90,20 @@ double Measure(absl::string_view metric, const LoadResult& r) {
   if (unit.ok() && *unit == Unit::kDuration) return MeasureLatency(metric, r.all);
   if (metric == "errors") return r.failed_fraction();
   return metric == "rate" ? r.sent_per_s : r.good_per_s;
+}
+
+const StepResult* FindStep(absl::string_view name, const LoadResult& r) {
+  for (const StepResult& step : r.steps) {
+    if (step.name == name) return &step;
+  }
+  return nullptr;
+}
+
+double MeasureStep(const Threshold& t, const LoadResult& r) {
+  const StepResult* step = FindStep(t.step, r);
+  if (step == nullptr || step->latency.empty()) return std::numeric_limits<double>::quiet_NaN();
+  if (t.metric != "errors") return MeasureLatency(t.metric, step->latency);
+  return static_cast<double>(step->failed) / static_cast<double>(step->latency.count());
 }
 
 // True if a generator that is never late might have measured what `holds`.
@@ -109,14 +132,17 @@ absl::StatusOr<std::vector<Threshold>> ParseThresholds(std::string_view text) {
 }
 
 ThresholdOutcome Evaluate(const Threshold& threshold, const LoadResult& result) {
-  ThresholdOutcome outcome{threshold, Measure(threshold.metric, result), false};
+  const bool all = threshold.step.empty();
+  ThresholdOutcome outcome{threshold,
+                           all ? Measure(threshold.metric, result) : MeasureStep(threshold, result), false};
   const double b = threshold.limit;
   const auto holds = [&](double a) {  // a comparison with NaN is false
     return (threshold.op == "<" && a < b) || (threshold.op == "<=" && a <= b) ||
            (threshold.op == ">" && a > b) || (threshold.op == ">=" && a >= b);
   };
   outcome.met = holds(outcome.actual);
-  outcome.undecided = !outcome.met && MightHold(threshold.metric, result, holds);
+  // Of a step no times are kept without the generator's lateness.
+  outcome.undecided = !outcome.met && (all ? MightHold(threshold.metric, result, holds) : !result.valid());
   return outcome;
 }
 

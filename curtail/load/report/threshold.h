@@ -19,8 +19,10 @@ namespace curtail {
 //   errors         share of failed requests. Limit: a share ("0.1%" or "0.001")
 //   rate, good     requests sent and answered OK, a second. Limit: a number
 //   score          mean score of the replies. Limit: a number or a share
+// The first two of a journey's step are written behind its name: "pay.p99<5ms".
 struct Threshold {
   std::string text;  // as given, without spaces
+  std::string step;  // of a journey; empty: all of it
   std::string metric;
   std::string op;  // < <= > >=
   double limit = 0;

@@ -74,6 +74,23 @@ TEST(Threshold, IsDecidedInAVoidRunWhereNoLagExplainsTheLatency) {
   EXPECT_TRUE(evaluate("p99<1ms").undecided);
 }
 
+TEST(Threshold, HoldsForAStepOfAJourney) {
+  LoadResult r = SampleRun();
+  r.steps = {{.name = "log-in"}, {.name = "pay", .ok = 3, .failed = 1}};
+  r.steps[1].latency.Record(milliseconds(8), 4);
+  const auto evaluate = [&](const char* text) { return Evaluate(ParseThresholds(text)->front(), r); };
+  EXPECT_TRUE(evaluate("pay.p99.9<9ms").met);
+  EXPECT_FALSE(evaluate("pay.max<5ms").met);
+  EXPECT_TRUE(evaluate("pay.errors<=25%").met);
+  EXPECT_FALSE(evaluate("pay.errors<25%").met);
+  EXPECT_FALSE(evaluate("log-in.p50<9s").met) << "never sent";
+  EXPECT_FALSE(evaluate("browse.p50<9s").met) << "there is no such step";
+  EXPECT_FALSE(evaluate("pay.max<5ms").undecided);
+  r.invalid.push_back("late");
+  EXPECT_TRUE(evaluate("pay.max<5ms").undecided);
+  EXPECT_THAT(Describe(evaluate("pay.p50<5ms")), HasSubstr("pay.p50<5ms  (8"));
+}
+
 TEST(Threshold, NothingMeasuredMeetsNothing) {
   for (const char* text : {"p99<5s", "errors<100%", "rate>=0", "score>=0"}) {
     const absl::StatusOr<std::vector<Threshold>> parsed = ParseThresholds(text);
@@ -93,11 +110,12 @@ TEST(Threshold, ListsAndDescribes) {
 
 TEST(Threshold, RefusesWithAHint) {
   const std::pair<const char*, const char*> cases[] = {
-      {"", "compares nothing"},         {"p99", "compares nothing"}, {"p99=5ms", "compares nothing"},
-      {"p99<5", "no duration"},         {"p99<", "no duration"},     {"p99<-5ms", "no duration"},
-      {"p0<5ms", "no metric"},          {"p101<5ms", "no metric"},   {"latency<5ms", "no metric"},
-      {"errors<lots", "no share"},      {"rate>5%", "no number"},    {"errors<nan", "no share"},
-      {"p99<5ms,", "compares nothing"}, {"p99<<5ms", "no duration"},
+      {"", "compares nothing"},         {"p99", "compares nothing"},  {"p99=5ms", "compares nothing"},
+      {"p99<5", "no duration"},         {"p99<", "no duration"},      {"p99<-5ms", "no duration"},
+      {"p0<5ms", "no metric"},          {"p101<5ms", "no metric"},    {"latency<5ms", "no metric"},
+      {"errors<lots", "no share"},      {"rate>5%", "no number"},     {"errors<nan", "no share"},
+      {"p99<5ms,", "compares nothing"}, {"p99<<5ms", "no duration"},  {"pay.good>5", "a step has no good"},
+      {"pay.latency<5ms", "no metric"}, {"pay.p99<5", "no duration"},
   };
   for (const auto& [text, hint] : cases) {
     const absl::Status status = ParseThresholds(text).status();
