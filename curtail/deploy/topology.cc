@@ -4,7 +4,6 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
-#include <functional>
 #include <set>
 #include <utility>
 
@@ -14,28 +13,15 @@
 #include "absl/strings/str_split.h"
 #include "curtail/deploy/cpu_groups.h"
 #include "curtail/deploy/instance_command.h"
+#include "curtail/deploy/internal/yaml_text.h"
 #include "curtail/deploy/link/link.h"
 #include "curtail/exec/config.h"
 
 namespace curtail::deploy {
 namespace {
 
-constexpr size_t kMaxBytes = 1u << 20;
 constexpr int kMaxInstances = 1024;
 constexpr double kMaxCpu = 1024;
-
-// Where a node is and what is wrong with it. Thrown inside Parse() only, as yaml-cpp throws its own.
-struct Wrong {
-  YAML::Mark mark;
-  std::string what;
-};
-
-[[noreturn]] void Fail(const YAML::Node& at, std::string what) { throw Wrong{at.Mark(), std::move(what)}; }
-
-std::string Text(const YAML::Node& node, std::string_view what) {
-  if (!node.IsScalar()) Fail(node, absl::StrCat(std::string(what), " must be one value"));
-  return node.Scalar();
-}
 
 int Count(const YAML::Node& node, std::string_view what, int least) {
   int value = 0;
@@ -58,12 +44,6 @@ bool Truth(const YAML::Node& node, std::string_view what) {
   if (text != "true" && text != "false")
     Fail(node, absl::StrCat(std::string(what), " must be true or false"));
   return text == "true";
-}
-
-std::vector<std::pair<YAML::Node, YAML::Node>> Entries(const YAML::Node& map) {
-  std::vector<std::pair<YAML::Node, YAML::Node>> entries;
-  for (auto it = map.begin(); it != map.end(); ++it) entries.emplace_back(it->first, it->second);
-  return entries;
 }
 
 std::map<std::string, std::string> Values(const YAML::Node& node, std::string_view what) {
@@ -274,24 +254,6 @@ Topology ReadTopology(const YAML::Node& root) {
   return t;
 }
 
-// The result of `read` for a text. Errors: its own; INVALID_ARGUMENT with the place of what it, or yaml-cpp, threw.
-absl::Status Parsed(std::string_view yaml, std::string_view origin,
-                    const std::function<absl::Status(const YAML::Node& root)>& read) {
-  if (yaml.size() > kMaxBytes) {
-    return absl::InvalidArgumentError(absl::StrCat(std::string(origin), ": longer than 1 MiB"));
-  }
-  const auto error = [origin](const YAML::Mark& mark, const std::string& what) {
-    return absl::InvalidArgumentError(absl::StrCat(std::string(origin), ":", mark.line + 1, ": ", what));
-  };
-  try {
-    return read(YAML::Load(std::string(yaml)));
-  } catch (const Wrong& wrong) {
-    return error(wrong.mark, wrong.what);
-  } catch (const YAML::Exception& wrong) {
-    return error(wrong.mark, wrong.msg);
-  }
-}
-
 // A key of a service that is there already.
 void ChangeKey(const std::string& key, const YAML::Node& value, ServiceSpec* service) {
   if (key == "entry") Fail(value, "which service clients call is fixed");
@@ -358,7 +320,7 @@ absl::Status Topology::Check() const {
 
 absl::StatusOr<Topology> Topology::Parse(std::string_view yaml, std::string_view origin) {
   Topology t;
-  absl::Status parsed = Parsed(yaml, origin, [&](const YAML::Node& root) {
+  absl::Status parsed = ReadYaml(yaml, origin, [&](const YAML::Node& root) {
     t = ReadTopology(root);
     const absl::Status own = t.Check();
     return own.ok() ? own
@@ -419,7 +381,7 @@ absl::Status Topology::Set(std::string_view name, std::string_view value) {
 
 absl::Status Topology::Overlay(std::string_view yaml, std::string_view origin) {
   Topology changed = *this;
-  return Parsed(yaml, origin, [&](const YAML::Node& root) {
+  return ReadYaml(yaml, origin, [&](const YAML::Node& root) {
     if (!root.IsMap()) Fail(root, "an overlay has the keys application and services");
     for (const auto& [key_node, value] : Entries(root)) {
       const std::string key = Text(key_node, "a key");
