@@ -21,8 +21,9 @@ struct Outcome final : internal::LoadCompletion {
 
 absl::StatusOr<Answer> CallOnce(const RunOptions& options, const Workload& workload) {
   Outcome outcome;
-  const std::unique_ptr<internal::LoadClient> client = internal::MakeLoadClient(options);
+  const std::unique_ptr<internal::LoadClient> client = internal::MakeLoadClient(options, workload.journey());
   if (absl::Status status = client->Resolve(); !status.ok()) return status;
+  outcome.step_timeout = options.timeout;
   const TimePoint start = Now();
   client->Start(0, workload.MethodOf(0), Deadline::In(options.timeout), options.metadata, workload.Request(0),
                 &outcome);

@@ -24,10 +24,9 @@ namespace curtail {
 // journey assigns the places.
 using KeptValues = std::vector<std::optional<std::string>>;
 
-// A Journey is a numbered sequence of runs through the same steps. A step begins when the one before
-// has succeeded; the first that fails ends the journey. As a workload its request is the first step.
-// Thread-compatible, as workloads are. Pure functions of their arguments, so that a run can be
-// repeated.
+// A Journey is a numbered sequence of runs through the same steps. A step begins when the one
+// before has succeeded; the first that fails ends the journey. As a workload its request is the
+// first step. Thread-compatible; a pure function of its arguments, so that a run can be repeated.
 class Journey : public Workload {
  public:
   // At least one.
@@ -39,7 +38,7 @@ class Journey : public Workload {
 
   // The time from the reply before to the request of `step`, for step 1 and later.
   virtual Nanos PauseBefore(size_t step, uint64_t index) const = 0;
-  // What the pauses of a journey add up to at most.
+  // The most that the pauses of a journey add up to.
   virtual Nanos longest_pauses() const = 0;
 
   // The serialized message of `step`. Errors: the step fails with them; INVALID_ARGUMENT, a kept

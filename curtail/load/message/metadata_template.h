@@ -32,8 +32,8 @@ class MetadataTemplate {
     kHttp,  // header fields, but for those that frame messages
   };
 
-  // A line is "KEY: VALUE". With the `replies` of a journey so far, or null. Errors: INVALID_ARGUMENT
-  // that names the line.
+  // A line is "KEY: VALUE". `replies` are those of a journey so far, or null. Errors:
+  // INVALID_ARGUMENT that names the line.
   [[nodiscard]] static absl::StatusOr<MetadataTemplate> Parse(const std::vector<std::string>& lines,
                                                               uint64_t seed, Rules rules = Rules::kGrpc,
                                                               internal::ReplyFields* replies = nullptr);

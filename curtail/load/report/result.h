@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// result.h - the plan of a load run, its outcome, and its validity.
+// result.h - the outcome of a load run, and its validity.
 //
 // Plain values; thread-compatible. Latency counts from the intended send time in open loop and from
 // the actual one in closed loop. Only requests due in the measured window (after the warm-up)
@@ -16,38 +16,9 @@
 
 #include "curtail/base/clock.h"
 #include "curtail/base/histogram.h"
+#include "curtail/load/report/plan.h"
 
 namespace curtail {
-
-// The plan of a run.
-struct LoadPlan {
-  std::string target;  // several are separated by ", "
-  bool tls = false;
-  std::string method;
-  std::string workload;  // "hdsearch", "json"; empty for fixed bytes
-  std::string arrivals;  // "poisson", "constant"; "closed" for a closed loop
-  // Open loop: the rate over time, as in "constant:500" or "flash-crowd:100..8000"
-  std::string schedule;
-  double rate_per_s = 0;  // open loop: the mean of the measured window
-  double peak_per_s = 0;  // open loop: the highest
-  int outstanding = 0;    // closed loop: requests kept in flight
-  uint64_t seed = 0;
-  int connections = 1;  // to each target
-  Nanos warmup{0};
-  Nanos duration{0};      // of the measured window
-  uint64_t requests = 0;  // after which it ends, if not before; 0: it does not
-  Nanos timeout{0};
-  int retries = 0;        // of a call at most
-  Nanos spin{0};          // of the sending thread before a send, at the end of the run
-  bool realtime = false;  // the sending thread had real-time priority
-
-  std::vector<std::string> steps;  // names, where requests are journeys; else none
-
-  bool closed() const { return arrivals == "closed"; }
-  // What a failed request counts as at least: no request that succeeds takes longer. The steps of a
-  // journey have the timeout each.
-  Nanos failure_latency() const { return timeout * static_cast<int64_t>(std::max<size_t>(steps.size(), 1)); }
-};
 
 // A second of a run, warm-up included; in runs of over an hour two, four, ... seconds
 // (LoadResult::series).
@@ -92,8 +63,8 @@ struct StepResult {
   std::string name;
   uint64_t ok = 0;
   uint64_t failed = 0;  // and its journeys with it
-  // From when it was due: the first step from the journey's intended start, a later one from the end
-  // of the reply before and the pause. A failed one counts as at least the timeout.
+  // From when it was due: the first step from the journey's intended start, a later one from the
+  // end of the reply before and the pause. A failed one counts as at least the timeout.
   Histogram latency;
 };
 

@@ -92,6 +92,7 @@ struct Driver::Call final : LoadCompletion {
 Driver::Driver(const RunOptions& options, const Workload& workload, LoadPlan plan, const RateCurve* curve)
     : options_(options),
       workload_(workload),
+      journey_(workload.journey()),
       timeout_(options.timeout),
       warmup_(options.warmup),
       poisson_(plan.arrivals == "poisson"),
@@ -101,8 +102,8 @@ Driver::Driver(const RunOptions& options, const Workload& workload, LoadPlan pla
       sampler_(curve),
       margin_(options.spin),
       // The step after a reply must not wait for it to be read.
-      unread_(options, /*may_stay=*/curve != nullptr && workload.journey() == nullptr),
-      client_(MakeLoadClient(options, workload.journey())) {}
+      unread_(options, /*may_stay=*/curve != nullptr && journey_ == nullptr),
+      client_(MakeLoadClient(options, journey_)) {}
 
 Driver::~Driver() = default;
 
@@ -140,7 +141,7 @@ absl::Status Driver::Preflight() {
     if (absl::Status status = JudgeTarget(target); !status.ok()) return status;
   }
   if (absl::Status status = JudgeRequests(); !status.ok()) return status;
-  if (workload_.journey() != nullptr) first_index_ = probes_.size();
+  if (journey_ != nullptr) first_index_ = probes_.size();
   probes_.clear();
   return absl::OkStatus();
 }
@@ -159,7 +160,7 @@ absl::Status Driver::JudgeTarget(size_t target) const {
 }
 
 absl::Status Driver::JudgeRequests() const {
-  const bool journey = workload_.journey() != nullptr;
+  const bool journey = journey_ != nullptr;
   if (!options_.first_must_succeed && !journey) return absl::OkStatus();
   for (const Probe& probe : probes_) {
     if (probe.status.ok() || IsOfTheMoment(probe.status.code())) continue;
@@ -254,7 +255,7 @@ void Driver::Ended(Call* call, const absl::Status& status, std::string_view repl
   const double score =
       status.ok() ? workload_.Score(call->index, reply) : std::numeric_limits<double>::quiet_NaN();
   recorder_.Done(call->intended, call->sent + call->later_lag, done, status, score);
-  if (workload_.journey() != nullptr && status.ok())
+  if (journey_ != nullptr && status.ok())
     recorder_.DoneWithPauses(call->intended, end - call->intended);
   if (call->retries > 0) recorder_.Retried(call->intended, call->retries);
   Observe(call->intended, done - call->intended, status.ok());
@@ -339,7 +340,7 @@ void Driver::Drain(Nanos limit) {
   if (in_flight_ == 0) return;
   for (Call& call : calls_) {
     if (!call.active) continue;
-    if (workload_.journey() != nullptr && Stopped()) {
+    if (journey_ != nullptr && Stopped()) {
       recorder_.Cut(call.intended);
       continue;
     }

@@ -83,6 +83,7 @@ class Driver {
   // Immutable after construction.
   const RunOptions options_;
   const Workload& workload_;
+  const Journey* const journey_;  // null: requests are single calls
   const Nanos timeout_;
   const Nanos warmup_;
   const bool poisson_;
