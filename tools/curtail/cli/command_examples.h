@@ -31,6 +31,7 @@ Examples:
   curtail load api:8080 --rps 1000 --repeat 5 --json run.json --fail-if 'p99<5ms,errors<0.1%' --method ...
   curtail load api:8080 --find-max 'p99<5ms' --rps 100 --duration 5s --method ...
   curtail load http://api:8080/search --rps 500 --data '{"user": {{uniform 1 1000}}}' -H 'x-id: {{uuid}}'
+  curtail load api:8080 --rps 50 --journey shop.yaml --fail-if 'p99<200ms,pay.p99<50ms,pay.errors<0.1%'
   curtail load api:8080 --list
 
 Over HTTP an answer with a status of 2xx is ok; others are counted by their status.
@@ -39,7 +40,15 @@ Schedules: constant:500, steps:100,500,2000, ramp:100..5000, flash-crowd:100..80
   quick-variation:2000, slow-variation:2000, world-cup-98:2000.
 JSON fields may be drawn for each request: {{index}}, {{uniform 1 100}}, {{real 0 1}}, {{zipf 1000000 0.99}},
   {{skew 1000 80}}, {{string 16}}, {{bytes 64}}, {{uuid}}, {{pick red green}}.
-Durations are written 10s, 1m30s, 500us.  --fail-if: pN, mean, max, errors, rate, good, score; all must hold.
+A journey is a file of steps and ends at the first that fails; docs/load.md describes it. --rps counts journeys.
+  steps:
+    - {name: login, method: shop.Users/Login, data: '{"user": "user-{{uniform 1 1000}}"}'}
+    - name: pay
+      method: shop.Cart/Pay
+      pause: exponential 2s
+      data: '{"cart": "{{reply.login.cart}}"}'
+      metadata: {authorization: "Bearer {{reply.login.token}}"}
+Durations are written 10s, 1m30s, 500us.  --fail-if: pN, mean, max, errors, rate, good, score, STEP.pN; all must hold.
 Exit codes: 0 ok, 1 no server or no disk space, 98 the run is void (the generator was the limit), 99 a --fail-if
 condition does not hold, 104 bad flags, 105 interrupted.)";
 

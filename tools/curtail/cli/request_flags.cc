@@ -36,7 +36,12 @@ CLI::Validator Number() {
 
 void AddMessageFlags(CLI::App& load, LoadFlags* f) {
   const char* const group = "Requests";
-  load.add_option("--method", f->method, "package.Service/Method")->group(group);
+  CLI::Option* method = load.add_option("--method", f->method, "package.Service/Method")->group(group);
+  load.add_option("--journey", f->journey,
+                  "A file of steps that use earlier replies; each journey through them counts as a request; "
+                  "see below")
+      ->excludes(method)
+      ->group(group);
   CLI::Option* data = load.add_option("--data", f->data,
                                       "The message as JSON, or @FILE with JSON or JSON lines; over HTTP the "
                                       "body, as text or @FILE; empty "

@@ -53,10 +53,13 @@ absl::Status CheckFlags(const LoadFlags& flags) {
                      "--method, with --data; only shipped applications have their own"));
   }
   const bool trace = flags.schedule.find('/') != std::string::npos || absl::EndsWith(flags.schedule, ".csv");
-  const std::pair<const char*, bool> files[] = {
-      {"--data", flags.data.starts_with('@')}, {"--data-binary", !flags.data_binary.empty()},
-      {"--proto", !flags.protos.empty()},      {"--ca", !flags.ca.empty()},
-      {"--cert", !flags.cert.empty()},         {"--schedule", trace}};
+  const std::pair<const char*, bool> files[] = {{"--data", flags.data.starts_with('@')},
+                                                {"--data-binary", !flags.data_binary.empty()},
+                                                {"--journey", !flags.journey.empty()},
+                                                {"--proto", !flags.protos.empty()},
+                                                {"--ca", !flags.ca.empty()},
+                                                {"--cert", !flags.cert.empty()},
+                                                {"--schedule", trace}};
   for (const auto& [flag, given] : files) {
     if (given) {
       return absl::InvalidArgumentError(

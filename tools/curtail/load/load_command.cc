@@ -8,16 +8,19 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "curtail/load/drive/one_call.h"
 #include "curtail/load/drive/rate_search.h"
 #include "curtail/load/drive/recorder.h"
 #include "curtail/load/drive/shape.h"
 #include "curtail/load/message/catalog.h"
+#include "curtail/load/message/journey.h"
 #include "curtail/load/message/json_workload.h"
 #include "curtail/load/report/report.h"
 #include "curtail/term/exit_code.h"
@@ -33,6 +36,8 @@
 
 namespace curtail::tool {
 namespace {
+
+constexpr size_t kMaxDescription = 1000;
 
 // For a server that could not be called at all.
 std::string ReachHint(absl::string_view message) {
@@ -83,6 +88,21 @@ int FailLoad(Console& console, const absl::Status& status) {
   return status.code() == absl::StatusCode::kInvalidArgument || status.code() == absl::StatusCode::kNotFound
              ? kBadConfig
              : kFailed;
+}
+
+// The request as the flags give it, for a report; without secrets.
+std::string DescribeRequest(const LoadFlags& flags) {
+  std::string text = !flags.journey.empty()       ? absl::StrCat("the steps of ", flags.journey)
+                     : !flags.data_binary.empty() ? absl::StrCat("the bytes of ", flags.data_binary)
+                     : !flags.data_hex.empty()    ? absl::StrCat("the bytes ", flags.data_hex)
+                     : !flags.data.empty()        ? flags.data
+                     : flags.method.empty()       ? ""
+                                                  : "no bytes";
+  if (text.size() > kMaxDescription) text = absl::StrCat(text.substr(0, kMaxDescription), "...");
+  for (const std::string& line : flags.metadata) {
+    absl::StrAppend(&text, text.empty() ? "" : "; ", WithoutSecret(line));
+  }
+  return text;
 }
 
 ReportOrigin OriginOf(const LoadFlags& flags) {
@@ -300,6 +320,18 @@ absl::StatusOr<LoadPlan> PlanOf(const LoadFlags& flags, const LoadSetup& setup, 
   return PlanOpenLoop(setup.options, workload, *schedule);
 }
 
+// INVALID_ARGUMENT if a condition is of a step that the plan does not have.
+absl::Status CheckSteps(const char* flag, const std::vector<Threshold>& thresholds, const LoadPlan& plan) {
+  for (const Threshold& t : thresholds) {
+    if (t.step.empty() || absl::c_linear_search(plan.steps, t.step)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, ": there is no step '", t.step, "'",
+                     plan.steps.empty() ? ", as only a --journey has some"
+                                        : absl::StrCat("; there are ", absl::StrJoin(plan.steps, ", "))));
+  }
+  return absl::OkStatus();
+}
+
 int ListMethods(const LoadFlags& flags, const LoadTargets& targets, Console& console) {
   if (targets.http) {
     return FailLoad(console,
@@ -315,7 +347,7 @@ int ListMethods(const LoadFlags& flags, const LoadTargets& targets, Console& con
   return kOk;
 }
 
-// --debug: one call. The reply is printed as JSON where its type is known, and otherwise as bytes.
+// --debug: one call, or a journey with the reply to its last step. The reply is printed as JSON where its type is known, and otherwise as bytes.
 int ShowOneCall(const LoadFlags& flags, const LoadTargets& targets, const RunOptions& options,
                 const Workload& workload, Console& console) {
   const absl::StatusOr<Answer> answer = CallOnce(options, workload);
@@ -333,9 +365,12 @@ int ShowOneCall(const LoadFlags& flags, const LoadTargets& targets, const RunOpt
     console.Print(absl::StrCat(answer->reply, absl::EndsWith(answer->reply, "\n") ? "" : "\n"));
     return kOk;
   }
+  const Journey* const journey = workload.journey();
   const absl::StatusOr<Catalog> catalog = MakeCatalog(flags, targets);
   const absl::StatusOr<CatalogMethod> method =
-      catalog.ok() ? catalog->FindMethod(workload.MethodOf(0), flags.stream > 0)
+      catalog.ok() ? catalog->FindMethod(journey != nullptr ? journey->StepMethod(journey->steps() - 1)
+                                                            : workload.MethodOf(0),
+                                         flags.stream > 0)
                    : absl::StatusOr<CatalogMethod>(catalog.status());
   const absl::StatusOr<std::string> json =
       method.ok() ? ReplyToJson(*method, answer->reply) : absl::StatusOr<std::string>(method.status());
@@ -367,6 +402,11 @@ int RunLoad(const LoadFlags& flags, Console& console, const std::atomic<bool>& s
   if (flags.debug) return ShowOneCall(flags, *targets, setup->options, **first, console);
   const absl::StatusOr<LoadPlan> plan = PlanOf(flags, *setup, **first);
   if (!plan.ok()) return FailLoad(console, plan.status());
+  for (const auto& [flag, conditions] :
+       {std::pair("--fail-if", &setup->thresholds), std::pair("--find-max", &setup->find_max)}) {
+    if (absl::Status status = CheckSteps(flag, *conditions, *plan); !status.ok())
+      return FailLoad(console, status);
+  }
   console.PrintWrapped(absl::StrCat(console.Bold("load"), " ", PlanText(*plan), "\n"));
   if (flags.dry_run) return kOk;
   const std::vector<Threshold> find_max = setup->find_max;

@@ -42,6 +42,7 @@ struct LoadFlags {
   int repeat = 1;
   bool realtime = true;
 
+  std::string journey;  // a file
   std::string method;
   int stream = 0;    // streams, or messages of one; 0: the method is unary
   std::string verb;  // of HTTP

@@ -23,11 +23,11 @@
 #include "tools/curtail/cli/flags.h"
 #include "tools/curtail/deploy/run_folder.h"
 #include "tools/curtail/deploy/target.h"
+#include "tools/curtail/load/journey_file.h"
 
 namespace curtail::tool {
 namespace {
 
-constexpr size_t kMaxDescription = 1000;
 constexpr size_t kMaxMessage = 32u << 20;
 constexpr Nanos kMaxBackoff = std::chrono::milliseconds(250);
 constexpr Nanos kResolveInterval = std::chrono::seconds(1);
@@ -239,6 +239,7 @@ absl::Status CheckCombination(const LoadFlags& flags) {
     return absl::InvalidArgumentError(
         "--trace-to: the messages of a stream share its trace; leave --stream out");
   }
+  if (absl::Status status = CheckJourney(flags); !status.ok()) return status;
   if (flags.find_max.empty()) return absl::OkStatus();
   if (flags.rps <= 0) return absl::InvalidArgumentError("--find-max: say with --rps where to begin");
   if (!flags.fail_if.empty() || flags.repeat != 1) {
@@ -324,11 +325,12 @@ absl::StatusOr<Catalog> MakeCatalog(const LoadFlags& flags, const LoadTargets& t
 }
 
 absl::StatusOr<WorkloadMaker> MakeWorkloads(const LoadFlags& flags, const LoadTargets& targets, bool quiet) {
+  if (!flags.journey.empty()) return MakeJourneys(flags, targets);
   if (targets.http) return MakeHttpRequests(flags, targets);
   if (targets.application.empty() == flags.method.empty()) {
     return absl::InvalidArgumentError(
-        "say what to send: either --method package.Service/Method, or an application's name before its "
-        "address");
+        "say what to send: --method package.Service/Method, --journey FILE, or an application's name before "
+        "its address");
   }
   if (!targets.application.empty()) {
     apps::RequestOptions options;
@@ -409,17 +411,22 @@ absl::Status SetRetries(const LoadFlags& flags, const LoadTargets& targets, RunO
   }
   options->retries = flags.retries;
   std::vector<std::string> methods;  // none: those of the application, which this program knows
-  if (!flags.method.empty()) {
+  if (!flags.method.empty() || !flags.journey.empty()) {
     const absl::StatusOr<Catalog> catalog = MakeCatalog(flags, targets);
     if (!catalog.ok()) return catalog.status();
-    const absl::StatusOr<CatalogMethod> method = catalog->FindMethod(flags.method);
-    if (!method.ok()) return method.status();
-    if (!method->idempotent) {
-      return absl::InvalidArgumentError(absl::StrCat("--retries: ", method->path.substr(1),
-                                                     " may do harm when it runs twice; if not, its "
-                                                     ".proto says so by the option idempotency_level"));
+    methods = catalog->IdempotentMethods();
+    if (methods.empty() && !flags.journey.empty())
+      return absl::InvalidArgumentError("--retries: no method of this server is declared idempotent");
+    if (!flags.method.empty()) {
+      const absl::StatusOr<CatalogMethod> method = catalog->FindMethod(flags.method);
+      if (!method.ok()) return method.status();
+      if (!method->idempotent) {
+        return absl::InvalidArgumentError(absl::StrCat("--retries: ", method->path.substr(1),
+                                                       " may do harm when it runs twice; if not, its "
+                                                       ".proto says so by the option idempotency_level"));
+      }
+      methods = {method->path};
     }
-    methods.push_back(method->path);
   }
   options->channel.service_config = RetryConfig(flags.retries, methods);
   return absl::OkStatus();
@@ -433,19 +440,6 @@ absl::Status SetMetadata(const LoadFlags& flags, uint64_t seed, RunOptions* opti
   if (!metadata->fixed())
     options->drawn_metadata = std::make_shared<const MetadataTemplate>(*std::move(metadata));
   return absl::OkStatus();
-}
-
-std::string DescribeRequest(const LoadFlags& flags) {
-  std::string text = !flags.data_binary.empty() ? absl::StrCat("the bytes of ", flags.data_binary)
-                     : !flags.data_hex.empty()  ? absl::StrCat("the bytes ", flags.data_hex)
-                     : !flags.data.empty()      ? flags.data
-                     : flags.method.empty()     ? ""
-                                                : "no bytes";
-  if (text.size() > kMaxDescription) text = absl::StrCat(text.substr(0, kMaxDescription), "...");
-  for (const std::string& line : flags.metadata) {
-    absl::StrAppend(&text, text.empty() ? "" : "; ", WithoutSecret(line));
-  }
-  return text;
 }
 
 absl::StatusOr<LoadSetup> MakeSetup(const LoadFlags& flags, const LoadTargets& targets) {
@@ -471,8 +465,8 @@ absl::StatusOr<LoadSetup> MakeSetup(const LoadFlags& flags, const LoadTargets& t
   s.options.first_must_succeed = !targets.application.empty();
   s.options.channel = targets.channel;
   s.options.realtime = flags.realtime;
-  s.options.workload_name =
-      targets.application.empty() ? (flags.data.empty() || targets.http ? "" : "json") : targets.application;
+  const bool json = !targets.http && (!flags.data.empty() || !flags.journey.empty());
+  s.options.workload_name = targets.application.empty() ? (json ? "json" : "") : targets.application;
   s.options.schedule_name = flags.schedule;
   if (flags.closed == 0) {
     absl::StatusOr<RateCurve> curve = MakeCurve(flags, s.options.warmup, flags.seed);

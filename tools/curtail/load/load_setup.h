@@ -59,9 +59,6 @@ absl::Status SetRetries(const LoadFlags& flags, const LoadTargets& targets, RunO
 // INVALID_ARGUMENT naming the flag.
 absl::Status SetMetadata(const LoadFlags& flags, uint64_t seed, RunOptions* options);
 
-// The request as the flags give it, for a report; without secrets.
-std::string DescribeRequest(const LoadFlags& flags);
-
 // Everything else that a run needs.
 struct LoadSetup {
   RunOptions options;
