@@ -4,7 +4,8 @@
 // one each time; and without placeholders the same that protobuf's own JSON parser makes of the text. (Only
 // that way round: protobuf's parser takes more than JSON.)
 //
-// The first byte chooses the syntax: proto3 or proto2. Of the others those from 128 on stand for pieces of
+// The first byte chooses the syntax: proto3, proto2, or proto3 with fields of a reply, as steps of journeys have them.
+// Of the others those from 128 on stand for pieces of
 // JSON, so that a fuzzer that knows nothing of it gets somewhere.
 
 #include <cctype>
@@ -14,6 +15,8 @@
 #include <memory>
 #include <string>
 
+#include "curtail/load/message/internal/json_message.h"
+#include "curtail/load/message/internal/reply_fields.h"
 #include "curtail/load/message/json_template.h"
 #include "google/protobuf/util/json_util.h"
 #include "google/protobuf/util/message_differencer.h"
@@ -124,6 +127,12 @@ constexpr const char* kPieces[] = {
     "\"packed\":[",
     "\"bundle\":{\"tied\":",
     "\"olds\":[{\"name\":",
+    "{{reply.s.",
+    "an_item.inner.name}}",
+    "items[0].weight}}",
+    "a_bytes}}",
+    "a_string}}",
+    "an_int64}}",
 };
 
 std::string TextOf(const uint8_t* data, size_t size) {
@@ -179,6 +188,27 @@ void Check(const google::protobuf::Message& prototype, const std::string& text) 
   Require(differencer.Compare(*ours, *theirs), "protobuf makes another message of it", text);
 }
 
+// A template whose placeholders may name fields of a reply, which has some of them.
+void CheckStep(const std::string& text) {
+  curtail::loadtest::Nasty reply;
+  reply.set_a_string("7");
+  reply.set_a_bytes("\xff");
+  reply.add_items()->set_weight(3);
+  curtail::internal::ReplyFields replies;
+  replies.AddStep("s", *reply.GetDescriptor());
+  curtail::internal::JsonReader in(text);
+  const auto program = curtail::internal::JsonMessageReader(*reply.GetDescriptor(), 1, &replies).Read(&in);
+  if (!program.ok() || HasLongNumber(text)) return;
+  curtail::KeptValues kept;
+  Require(replies.Keep(0, reply.SerializeAsString(), &kept).ok(), "not kept", text);
+  absl::Status error;
+  curtail::internal::Draw draw(7);
+  draw.kept = &kept;
+  draw.error = &error;
+  const std::string bytes = program->Render(draw);
+  Require(!error.ok() || curtail::loadtest::Nasty().ParseFromString(bytes), "not a message", text);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -186,7 +216,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const google::protobuf::LogSilencer silence;
   if (size == 0) return 0;
   const std::string text = TextOf(data + 1, size - 1);
-  if (data[0] % 2 == 0) {
+  if (data[0] % 3 == 2) {
+    CheckStep(text);
+  } else if (data[0] % 3 == 0) {
     Check(curtail::loadtest::Nasty::default_instance(), text);
   } else {
     Check(curtail::loadtest::Old::default_instance(), text);

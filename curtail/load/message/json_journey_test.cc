@@ -196,6 +196,14 @@ TEST(JsonJourney, MistakesNameTheirPlaceAndARemedy) {
   EXPECT_THAT(second(R"({"a_string": "{{reply.first.a_string[0]}}"})"), HasSubstr("is not a list"));
   EXPECT_THAT(second(R"({"a_string": "{{reply.first.items[x].name}}"})"), HasSubstr("an index is a number"));
   EXPECT_THAT(second(R"({"a_string": "{{reply.first.items[-1].name}}"})"), HasSubstr("an index is a number"));
+  for (const char* index : {"[", "[0", "[]", "[0]x", "]0[", "[99999999999999999999]"}) {
+    EXPECT_THAT(second(Join(R"({"a_string": "{{reply.first.items)", index, R"(.name}}"})").c_str()),
+                testing::AnyOf(HasSubstr("an index is a number"), HasSubstr("has no field")))
+        << index;
+  }
+  EXPECT_THAT(second(R"({"a_string": "{{reply.}}"})"), HasSubstr("no earlier step is called"));
+  EXPECT_THAT(second(R"({"a_string": "{{reply.first.}}"})"), HasSubstr("has no field"));
+  EXPECT_THAT(second(R"({"a_string": "{{reply.first.items[0]..name}}"})"), HasSubstr("has no field"));
   EXPECT_THAT(second(R"({"a_string": "{{reply.first.counts[0]}}"})"), HasSubstr("counts is a map"));
   EXPECT_THAT(second(R"({"a_string": "{{reply.first.a_bytes}}"})"), HasSubstr("do not all fit"));
   EXPECT_THAT(second(R"({"a_bytes": "{{reply.first.a_string}}"})"), HasSubstr("do not all fit"));

@@ -72,9 +72,10 @@ bool SplitIndex(std::string_view part, std::string* name, int* index) {
   *name = part.substr(0, open);
   *index = -1;
   if (open == std::string_view::npos) return true;
+  if (!part.ends_with(']')) return false;
   const char* const end = part.data() + part.size() - 1;
   const auto [stop, error] = std::from_chars(part.data() + open + 1, end, *index);
-  return part.ends_with(']') && error == std::errc() && stop == end && *index >= 0;
+  return error == std::errc() && stop == end && *index >= 0;
 }
 
 }  // namespace
