@@ -329,7 +329,8 @@ absl::StatusOr<WorkloadMaker> MakeWorkloads(const LoadFlags& flags, const LoadTa
   if (targets.http) return MakeHttpRequests(flags, targets);
   if (targets.application.empty() == flags.method.empty()) {
     return absl::InvalidArgumentError(
-        "say what to send: --method package.Service/Method, --journey FILE, or an application's name before "
+        "say what to send: either --method package.Service/Method, --journey FILE, or an application's name "
+        "before "
         "its address");
   }
   if (!targets.application.empty()) {
