@@ -32,7 +32,8 @@ absl::Status ReadYaml(std::string_view yaml, std::string_view origin,
   }
   // A file without a node has no mark.
   const auto error = [origin](const YAML::Mark& mark, const std::string& what) {
-    return absl::InvalidArgumentError(absl::StrCat(std::string(origin), ":", std::max(mark.line, 0) + 1, ": ", what));
+    return absl::InvalidArgumentError(
+        absl::StrCat(std::string(origin), ":", std::max(mark.line, 0) + 1, ": ", what));
   };
   try {
     return read(YAML::Load(std::string(yaml)));

@@ -255,8 +255,7 @@ void Driver::Ended(Call* call, const absl::Status& status, std::string_view repl
   const double score =
       status.ok() ? workload_.Score(call->index, reply) : std::numeric_limits<double>::quiet_NaN();
   recorder_.Done(call->intended, call->sent + call->later_lag, done, status, score);
-  if (journey_ != nullptr && status.ok())
-    recorder_.DoneWithPauses(call->intended, end - call->intended);
+  if (journey_ != nullptr && status.ok()) recorder_.DoneWithPauses(call->intended, end - call->intended);
   if (call->retries > 0) recorder_.Retried(call->intended, call->retries);
   Observe(call->intended, done - call->intended, status.ok());
   if (options_.tracer != nullptr) {
