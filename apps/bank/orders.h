@@ -24,7 +24,7 @@ namespace curtail::bank {
 // The request for one id.
 apps::IdCount OneId();
 
-// Thread-safe. Errors of all calls: those of SqlDatabase, of `posting` and of `unique-id`.
+// Thread-safe. All calls have the errors of SqlDatabase, `posting` and `unique-id`, too.
 class Orders {
  public:
   // The table, a step of the schema of the service.
@@ -36,7 +36,7 @@ class Orders {
   // order tries again, or Saga::kNeverAgain if it is refused again.
   Orders(SqlDatabase& db, Env& env, int again);
 
-  // Takes an order to pay to an IBAN from an account that `payer` owns in the books. Errors: those of Check(), Give(), and
+  // Takes an order to pay to an IBAN from an account that `payer` owns in the books. Errors: as Check(), Give() and
   // Accounts::Resolve(); INVALID_ARGUMENT: the account pays itself.
   Coroutine PayTo(Context& ctx, const Accounts::Stub& accounts, const PaymentOrder& order, uint64_t payer,
                   Payment* reply);

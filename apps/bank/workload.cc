@@ -167,7 +167,7 @@ class BankWorkload final : public Workload {
   const ItemChoice choice_;
 };
 
-// `users` are those that Fill() leaves. Errors: INVALID_ARGUMENT, for the options or for users without two accounts and a card.
+// `users` were left by Fill(). Errors: INVALID_ARGUMENT, for the options or for users without two accounts and a card.
 absl::StatusOr<std::unique_ptr<Workload>> MakeBankWorkload(std::vector<apps::LoadUser> users,
                                                            const apps::UserWorkloadOptions& options) {
   if (std::ranges::any_of(users, [](const apps::LoadUser& user) { return user.more.size() < 5; }))

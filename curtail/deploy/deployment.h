@@ -165,7 +165,7 @@ class Deployment {
   const DeploymentOptions options_;
   const std::atomic<bool>& stop_;
   std::optional<CpuGroups> cpu_groups_;  // where a service needs one
-  std::deque<Instance> instances_;       // in the order of the topology, then those of Scale()
+  std::deque<Instance> instances_;       // in the order of the topology, then as Scale() adds them
   std::map<std::string, int> wanted_;    // by Scale()
   Addresses addresses_;
 };

@@ -70,12 +70,12 @@ class Sessions {
   Coroutine Admit(Context& ctx, Access access, std::string_view given) const;
   // As User::Register(), once for each name that its client gives the request.
   Coroutine Register(Context& ctx, const Credentials& request, Session* reply) const;
-  // Ends the session of the token. Errors: UNAUTHENTICATED without a valid token; those of `user`.
+  // Ends the session of the token. Errors: UNAUTHENTICATED without a valid token; the errors of `user`.
   Coroutine End(Context& ctx, std::string_view given, Changed* reply) const;
   // As User::ChangePassword().
   Coroutine ChangePassword(Context& ctx, const PasswordChange& request, Session* reply) const;
 
-  // The user of that name. Errors: NOT_FOUND; those of `user`.
+  // The user of that name. Errors: NOT_FOUND; the errors of `user`.
   Co<absl::StatusOr<uint64_t>> Named(Context& ctx, const std::string& name) const;
 
  private:

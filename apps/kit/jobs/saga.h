@@ -51,8 +51,8 @@ struct SagaRow {
 // The table of a kind of saga, a step of the schema of its service. `table` is a name in SQL.
 std::string SagaSchema(std::string_view table);
 
-// A Saga is a kind of saga, and the thread that finishes them. Thread-safe. Several processes may use one database. Errors of all
-// calls: those of SqlDatabase.
+// A Saga is a kind of saga, and the thread that finishes them. Thread-safe. Several processes may use one database. All calls have
+// the errors of SqlDatabase, too.
 class Saga {
  public:
   static constexpr int kNeverAgain = -1;
@@ -68,7 +68,7 @@ class Saga {
   // Keeps `*row`, which has an id, an owner, a state and bytes; or sets it to the one of the same request. Without a name the request is a
   // new one each time. ALREADY_EXISTS: the name was given to another content.
   Coroutine Begin(Context& ctx, const Once& once, int again, SagaRow* row);
-  // Takes the steps that are left. Errors: those of the step; then the thread goes on, unless the saga has ended.
+  // Takes the steps that are left. Errors: as the step; then the thread goes on, unless the saga has ended.
   Coroutine Finish(Context& ctx, SagaRow* row);
   // Writes `*next` in place of `row` if that still has its state, or sets `*next` to what somebody else has written.
   Coroutine Replace(Context& ctx, const SagaRow& row, SagaRow* next);

@@ -19,6 +19,7 @@ namespace {
 using internal::UniqueFd;
 
 constexpr size_t kReadBytes = 64 << 10;
+constexpr size_t kOwnDescriptors = 32;  // of the process, in pairs
 
 // How long one ppoll() waits.
 timespec Until(TimePoint when) {
@@ -105,7 +106,6 @@ absl::StatusOr<std::unique_ptr<Relay>> Relay::Start(const RelayOptions& options)
   if (!listen.ok()) return listen.status();
   const absl::StatusOr<Address> to = Address::Resolve(options.to);
   if (!to.ok()) return to.status();
-  internal::RaiseDescriptorLimit();
   absl::StatusOr<UniqueFd> listener = internal::Listen(*listen);
   if (!listener.ok()) return listener.status();
   return std::unique_ptr<Relay>(new Relay(*to, options.shape, options.seed, *std::move(listener)));
@@ -116,6 +116,9 @@ Relay::Relay(Address to, const LinkShape& shape, uint64_t seed, UniqueFd listene
       shape_(shape),
       most_held_(kMostHeld +
                  static_cast<size_t>(shape.bytes_per_s * std::chrono::duration<double>(shape.delay).count())),
+      most_connections_(std::clamp<size_t>(internal::RaiseDescriptorLimit() / 2, kOwnDescriptors + 1,
+                                           kMostConnections + kOwnDescriptors) -
+                        kOwnDescriptors),
       address_(internal::BoundAddress(listener.get())),
       stop_(eventfd(0, EFD_CLOEXEC)),
       seed_(seed),
@@ -132,7 +135,7 @@ void Relay::Cut() {
 
 void Relay::Run() {
   while (true) {
-    const bool accepts = connections_.size() < kMostConnections;
+    const bool accepts = connections_.size() < most_connections_;
     std::vector<pollfd> events = {{stop_.get(), POLLIN, 0}, {accepts ? listener_.get() : -1, POLLIN, 0}};
     TimePoint next = TimePoint::max();
     for (const auto& one : connections_) {

@@ -33,9 +33,10 @@ struct RelayOptions {
 class Relay {
  public:
   static constexpr size_t kMostHeld = size_t{1} << 20;
-  static constexpr size_t kMostConnections = 1000;  // more wait until one ends
+  // More wait until one ends; fewer where the process may have few descriptors.
+  static constexpr size_t kMostConnections = 1000;
 
-  // Listens. Errors: those of Address and of a socket that listens.
+  // Listens. Errors: as Address::Resolve(); ALREADY_EXISTS, PERMISSION_DENIED of the socket.
   static absl::StatusOr<std::unique_ptr<Relay>> Start(const RelayOptions& options);
   ~Relay();
   Relay(const Relay&) = delete;
@@ -57,6 +58,7 @@ class Relay {
   const Address to_;
   const LinkShape shape_;
   const size_t most_held_;
+  const size_t most_connections_;
   const std::string address_;
   const internal::UniqueFd stop_;  // eventfd
 

@@ -16,8 +16,8 @@ struct Answer {
   Nanos took{0};      // connecting included
 };
 
-// Sends request 0 of `workload`, or its journey 0, to the first target. Errors: the server's, those
-// of Channel::Call(), and those of LoadClient::Resolve().
+// Sends request 0 of `workload`, or its journey 0, to the first target. Errors: the server's; as
+// Channel::Call() and LoadClient::Resolve().
 absl::StatusOr<Answer> CallOnce(const RunOptions& options, const Workload& workload);
 
 }  // namespace curtail

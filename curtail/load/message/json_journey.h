@@ -2,7 +2,7 @@
 //
 // json_journey.h - journeys whose requests are written as JSON, for any unary methods.
 //
-// Templates are those of json_template.h and metadata_template.h. In all steps but the first they
+// json_template.h and metadata_template.h describe templates. In all steps but the first they
 // may also use earlier replies:
 //
 //   {{reply.login.token}}           the field `token` of the reply to the step `login`

@@ -32,7 +32,7 @@ class MetadataTemplate {
     kHttp,  // header fields, but for those that frame messages
   };
 
-  // A line is "KEY: VALUE". `replies` are those of a journey so far, or null. Errors:
+  // A line is "KEY: VALUE". `replies` has the fields of a journey so far, or is null. Errors:
   // INVALID_ARGUMENT that names the line.
   [[nodiscard]] static absl::StatusOr<MetadataTemplate> Parse(const std::vector<std::string>& lines,
                                                               uint64_t seed, Rules rules = Rules::kGrpc,

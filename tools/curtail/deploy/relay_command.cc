@@ -11,6 +11,11 @@
 #include "curtail/term/exit_code.h"
 
 namespace curtail::tool {
+namespace {
+
+constexpr int kStopLookMs = 100;  // a signal may come just before poll()
+
+}  // namespace
 
 int RunRelay(const RelayFlags& flags, Console& console, const std::atomic<bool>& stop) {
   const auto fail = [&](const absl::Status& status) {
@@ -25,8 +30,8 @@ int RunRelay(const RelayFlags& flags, Console& console, const std::atomic<bool>&
   if (!relay.ok()) return fail(relay.status());
   console.Print(Join("ready ", (*relay)->address(), "\n"));
   fflush(stdout);
-  constexpr int kNever = -1;
-  while (!stop.load(std::memory_order_relaxed)) poll(nullptr, 0, kNever);  // a signal ends it
+  while (!stop.load(std::memory_order_relaxed))
+    poll(nullptr, 0, kStopLookMs);  // a signal ends it, mostly at once
   return kOk;
 }
 

@@ -49,7 +49,7 @@ class Driver {
 
   bool Stopped() const { return options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed); }
   size_t in_flight() const { return in_flight_; }
-  // The number of the run's first request. A journey may change its server, so those of Preflight() are not repeated.
+  // The number of the run's first request. A journey may change its server, so the requests of Preflight() are not repeated.
   uint64_t first_index() const { return first_index_; }
   // The measured window has all requests that RunOptions::requests grants it.
   bool AllSent() const { return options_.requests > 0 && measured_ >= options_.requests; }

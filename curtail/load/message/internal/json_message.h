@@ -32,7 +32,7 @@ class JsonMessageReader {
   // The most that the placeholders of one message may add up to.
   static constexpr int64_t kMaxDrawnBytes = 64 << 20;
 
-  // `type` outlives the reader, and its messages if they use `replies`: those of a journey so far, or null.
+  // `type` outlives the reader, and its messages if they use `replies`: the replies of a journey so far, or null.
   JsonMessageReader(const google::protobuf::Descriptor& type, uint64_t seed, ReplyFields* replies = nullptr);
   ~JsonMessageReader();
 

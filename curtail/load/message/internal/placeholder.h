@@ -35,7 +35,7 @@ class Placeholder {
 
   static constexpr int64_t kMaxTextBytes = 16 << 20;
 
-  // `text` is what stands between the braces. `replies` are those of a journey so far, else null. Errors:
+  // `text` is what stands between the braces. `replies` has the fields of a journey so far, else null. Errors:
   // INVALID_ARGUMENT, without a position.
   [[nodiscard]] static absl::StatusOr<Placeholder> Parse(std::string_view text, uint64_t seed,
                                                          ReplyFields* replies = nullptr);
