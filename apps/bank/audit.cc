@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/bank/audit.h"
 
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "apps/bank/books.h"
 #include "apps/bank/data.h"
 #include "apps/kit/data/folder.h"
+#include "apps/kit/hash_chain.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::bank {
@@ -44,6 +47,9 @@ absl::Status ReadListed(const std::string& folder, uint32_t shards, Listed* list
   return status.ok() ? read("credit-card", "SELECT id, id, -most FROM cards ORDER BY number") : status;
 }
 
+// The account and the cents of each payment that `access-control` has allowed.
+using Allowed = std::unordered_map<uint64_t, std::pair<uint64_t, int64_t>>;
+
 absl::Status CheckListed(SqlSession& s, const std::vector<int64_t>& listed) {
   std::vector<bool> found(listed.size() / 3);
   absl::Status status =
@@ -54,6 +60,46 @@ absl::Status CheckListed(SqlSession& s, const std::vector<int64_t>& listed) {
       return absl::DataLossError(Join("account ", listed[3 * i], " of ", listed[3 * i + 1],
                                       " is listed and has no books with its limit"));
   }
+  return status;
+}
+
+// Looks for the decision that allowed each payment of a service that has moved money.
+absl::Status CheckAllowed(const std::string& folder, std::string_view service, const Allowed& allowed) {
+  return apps::LookAtData(folder, service, [&](SqlSession& s) {
+    absl::Status missing;
+    absl::Status status =
+        s.Query("SELECT id, bytes FROM payments WHERE state = ?1", {Payment::BOOKED}, [&](const SqlRow& row) {
+          KeptPayment kept;
+          const auto act = allowed.find(row.Unsigned(0));
+          if (!missing.ok() || (kept.ParseFromString(std::string(row.Text(1))) && act != allowed.end() &&
+                                act->second == std::pair(kept.shown().from(), kept.shown().cents())))
+            return;
+          missing =
+              absl::DataLossError(Join("nobody allowed payment ", row.Unsigned(0), ", which was booked"));
+        });
+    return status.ok() ? missing : status;
+  });
+}
+
+absl::Status CheckDecisions(const std::string& folder) {
+  Allowed allowed;
+  absl::Status status = apps::LookAtData(folder, "access-control", [&](SqlSession& s) {
+    apps::HashChain::Head head;
+    return apps::HashChain::Verify(
+        s,
+        [&](std::string_view record) {
+          Decision decision;
+          if (!decision.ParseFromString(std::string(record)))
+            return absl::DataLossError("a decision is unreadable");
+          const Act& act = decision.act();
+          if (decision.allowed() && decision.has_act())
+            allowed[act.reference()] = {act.account(), act.cents()};
+          return absl::OkStatus();
+        },
+        &head);
+  });
+  for (const std::string_view service : {"payments", "card-payment"})
+    if (status.ok()) status = CheckAllowed(folder, service, allowed);
   return status;
 }
 
@@ -74,7 +120,7 @@ absl::Status Audit(const std::string& data) {
     });
     if (!status.ok()) return absl::Status(status.code(), Join(BooksOf(shard), ": ", Message(status)));
   }
-  if (in_transit.pending > 0 || in_transit.cents == 0) return absl::OkStatus();
+  if (in_transit.pending > 0 || in_transit.cents == 0) return CheckDecisions(*folder);
   return absl::DataLossError(Join("account ", apps::kInTransit, " has ", in_transit.cents,
                                   " cents in transit over all shards, and no transfer is pending"));
 }

@@ -14,6 +14,8 @@
 #include "apps/bank/bank_testing.h"
 #include "apps/bank/books.h"
 #include "apps/bank/data.h"
+#include "apps/kit/accounts/secrets.h"
+#include "apps/kit/fill.h"
 #include "bank.curtail.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/strings.h"
@@ -116,6 +118,96 @@ TEST_F(BankTest, AScheduledPaymentIsPaidAtItsTimeOnceOrTakenBack) {
     too_much.set_at_ms(at);
     EXPECT_TRUE(absl::IsInvalidArgument(Pay(too_much))) << at;
   }
+}
+
+// The code that an app shows for a secret in base 32.
+std::string CodeNow(const std::string& secret) {
+  std::string bytes;
+  uint32_t held = 0;
+  int bits = 0;
+  for (const char c : secret) {
+    held = held << 5 | static_cast<uint32_t>(c < 'A' ? c - '2' + 26 : c - 'A');
+    if ((bits += 5) < 8) continue;
+    bits -= 8;
+    bytes += static_cast<char>(held >> bits);
+  }
+  return apps::CodeOf(bytes, apps::NowMs() / 1000 / apps::kCodeStepS);
+}
+
+TEST_F(BankTest, MuchMoneyTakesASecondProof) {
+  const Own &from = all_[0], &to = Other(from, /*same_shard=*/true);
+  const Bank::Stub bank(front_.get());
+  PayRequest much = PaymentOf(from, to, 100'001);
+  EXPECT_TRUE(absl::IsPermissionDenied(Pay(much)));
+  EXPECT_TRUE(absl::IsFailedPrecondition(Pay(PaymentOf(from, to, 100'000)))) << "it has less";
+
+  apps::Credentials user;
+  user.set_name(from.name), user.set_password(apps::PasswordOf(/*seed=*/1, /*user=*/0));
+  apps::CodeSecret codes, replaced;
+  apps::CodeRequest code;
+  code.set_token(from.token);
+  apps::Session proved;
+  const auto step_up = [&] {
+    Context ctx(kMaxTestWait);
+    return bank.StepUp(ctx, code, &proved);
+  };
+  Context ctx(kMaxTestWait);
+  EXPECT_TRUE(absl::IsFailedPrecondition(step_up())) << "not enrolled";
+  ASSERT_TRUE(bank.EnrolCodes(ctx, user, &replaced).ok());
+  ASSERT_TRUE(bank.EnrolCodes(ctx, user, &codes).ok()) << "as no code has come, it may be lost";
+  EXPECT_NE(codes.secret(), replaced.secret());
+  EXPECT_THAT(codes.uri(), HasSubstr(codes.secret()));
+  for (const char* wrong : {"", "12345", "1234567", "abcdef"}) {
+    code.set_code(wrong);
+    EXPECT_TRUE(absl::IsPermissionDenied(step_up())) << wrong;
+  }
+  code.set_code(CodeNow(codes.secret()));
+  const absl::Status done = step_up();
+  ASSERT_TRUE(done.ok()) << done;
+  EXPECT_LE(proved.expires_s(), apps::NowMs() / 1000 + 300);
+  EXPECT_TRUE(absl::IsPermissionDenied(step_up())) << "a code is taken once";
+  EXPECT_TRUE(absl::IsAlreadyExists(bank.EnrolCodes(ctx, user, &replaced)));
+  much.set_token(proved.token());
+  EXPECT_TRUE(absl::IsFailedPrecondition(Pay(much))) << "it has less";
+  code.set_token(proved.token());
+  code.set_code("000000");
+  for (int i = 0; i < 4; ++i) EXPECT_FALSE(step_up().ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(step_up())) << "five were wrong";
+}
+
+TEST_F(BankTest, AnOwnerLetsAnotherPay) {
+  const Own &from = all_[0], &to = Other(from, /*same_shard=*/false),
+            &helper = Other(from, /*same_shard=*/true);
+  const Bank::Stub bank(front_.get());
+  GrantRequest grant;
+  grant.set_token(from.token), grant.set_account(from.id), grant.set_name(helper.name), grant.set_cents(50);
+  apps::Changed changed;
+  const auto allow = [&] {
+    Context ctx(kMaxTestWait);
+    return bank.GrantPayments(ctx, grant, &changed);
+  };
+  PayRequest pay = PaymentOf(from, to, 50);
+  pay.set_token(helper.token);
+  EXPECT_TRUE(absl::IsNotFound(Pay(pay)));
+  ASSERT_TRUE(allow().ok());
+  Payment paid;
+  const absl::Status status = Pay(pay, "", &paid);
+  ASSERT_TRUE(status.ok()) << status;
+  AwaitArrival(helper.token, paid.id());
+  EXPECT_EQ(CentsOf(from), kDeposit - 50);
+  pay.set_cents(51);
+  EXPECT_TRUE(absl::IsPermissionDenied(Pay(pay)));
+  grant.set_cents(0);
+  ASSERT_TRUE(allow().ok());
+  pay.set_cents(50);
+  EXPECT_TRUE(absl::IsNotFound(Pay(pay))) << "the owner has ended it";
+  grant.set_name(from.name);
+  EXPECT_TRUE(absl::IsInvalidArgument(allow())) << "to oneself";
+  grant.set_token(to.token);
+  EXPECT_TRUE(absl::IsNotFound(allow())) << "it is another's";
+  grant.set_token(from.token), grant.set_name("nobody");
+  EXPECT_TRUE(absl::IsNotFound(allow()));
+  EXPECT_EQ(Audit(), 0);
 }
 
 TEST_F(BankTest, WhatIsWrongMovesNothing) {
@@ -240,7 +332,7 @@ class PaymentFaultTest : public BankFaultTest {
 TEST_F(PaymentFaultTest, PaymentsOutliveTheServicesThatBookThem) {
   const uint64_t seed = TestSeed();
   std::array<std::vector<Paid>, kCustomers> paid;
-  ActWhileKilled({"posting", "payments", "posting", "activity", "accounts"},
+  ActWhileKilled({"posting", "payments", "posting", "access-control", "activity", "accounts"},
                  [&](int i) { PayUntil(i, seed, &paid[static_cast<size_t>(i)]); });
 
   std::vector<int64_t> expected(all_.size(), kDeposit);
@@ -284,6 +376,17 @@ TEST_F(BankTest, TheAuditNamesTheRowThatIsWrong) {
   EXPECT_THAT(text, HasSubstr(std::to_string(own.id)));
   alter("UPDATE accounts SET lowest = lowest + 1 WHERE id = ?1");
   EXPECT_EQ(Audit(), 0);
+
+  ASSERT_TRUE(Pay(PaymentOf(own, Other(own, /*same_shard=*/true), 1)).ok());
+  EXPECT_EQ(Audit(&text), 0) << text;
+  const auto decisions = internal::SqliteSession::Open({.path = Join(Folder(), "/access-control.db")});
+  ASSERT_TRUE(decisions.ok()) << decisions.status();
+  EXPECT_TRUE((*decisions)->Execute("UPDATE links SET record = x'00' WHERE number = 1", {}).ok());
+  EXPECT_EQ(Audit(&text), 99);
+  EXPECT_THAT(text, HasSubstr("link 1 "));
+  EXPECT_TRUE((*decisions)->Execute("DELETE FROM links", {}).ok());
+  EXPECT_EQ(Audit(&text), 99);
+  EXPECT_THAT(text, HasSubstr("nobody allowed"));
 }
 
 }  // namespace

@@ -24,8 +24,8 @@ void BankTest::SetUp() {
   for (const apps::LoadUser& user : *users) {
     ASSERT_EQ(user.more.size(), 9u);
     for (const size_t i : {0, 2, 4, 6})
-      all_.push_back(
-          {user.id, user.token, std::stoull(user.more[i]), user.more[i + 1], std::stoull(user.more.back())});
+      all_.push_back({user.id, user.name, user.token, std::stoull(user.more[i]), user.more[i + 1],
+                      std::stoull(user.more.back())});
   }
 }
 

@@ -28,6 +28,7 @@ inline constexpr size_t kShards = 2;
 // A customer's account, as a load test knows it.
 struct Own {
   uint64_t owner = 0;
+  std::string name;
   std::string token;
   uint64_t id = 0;
   std::string iban;

@@ -42,6 +42,16 @@ absl::Status Orders::Check(const PaymentOrder& order) {
   return status;
 }
 
+Act Orders::ActOf(const PaymentOrder& order, uint64_t id) {
+  Act act;
+  act.set_customer(order.customer());
+  act.set_account(order.from());
+  act.set_cents(order.cents());
+  act.set_stepped_up(order.stepped_up());
+  act.set_reference(id);
+  return act;
+}
+
 Orders::Orders(SqlDatabase& db, Env& env, int again)
     : unique_id_(env.Stub<apps::UniqueId>("unique-id")),
       shards_(env),
@@ -50,8 +60,8 @@ Orders::Orders(SqlDatabase& db, Env& env, int again)
   sagas_.WorkWhileServing(env);
 }
 
-Coroutine Orders::PayTo(Context& ctx, const Accounts::Stub& accounts, const PaymentOrder& order,
-                        uint64_t payer, Payment* reply) {
+Coroutine Orders::PayTo(Context& ctx, const Accounts::Stub& accounts, const AccessControl::Stub* access,
+                        const PaymentOrder& order, uint64_t payer, Payment* reply) {
   if (absl::Status status = Check(order); !status.ok()) co_return status;
   Account account;
   account.set_iban(order.iban());
@@ -60,6 +70,11 @@ Coroutine Orders::PayTo(Context& ctx, const Accounts::Stub& accounts, const Paym
   if (!found.ok()) co_return found.status();
   const auto& [payee, ids] = *found;
   if (payee.id() == order.from()) co_return absl::InvalidArgumentError("an account does not pay itself");
+  if (access != nullptr) {
+    auto [permission] = co_await WhenAll(ctx, Ask(*access, AccessControl::kMay, ActOf(order, ids.ids(0))));
+    if (!permission.ok()) co_return permission.status();
+    payer = permission->owner();
+  }
   PaymentOrder resolved = order;
   resolved.set_iban(payee.iban());
   co_return co_await Give(ctx, resolved, ids.ids(0), payer, payee.id(), reply);

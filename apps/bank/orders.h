@@ -31,15 +31,17 @@ class Orders {
   static std::string Schema();
   // INVALID_ARGUMENT: the cents, the text or the time are out of bounds.
   static absl::Status Check(const PaymentOrder& order);
+  // The request to `access-control` for the order with the id `id`.
+  static Act ActOf(const PaymentOrder& order, uint64_t id);
 
   // `db` has Schema(). `env` and `db` outlive the object. `again`, as of Saga::Begin(), is REFUSED if a repetition of a refused
   // order tries again, or Saga::kNeverAgain if it is refused again.
   Orders(SqlDatabase& db, Env& env, int again);
 
-  // Takes an order to pay to an IBAN from an account that `payer` owns in the books. Errors: as Check(), Give() and
-  // Accounts::Resolve(); INVALID_ARGUMENT: the account pays itself.
-  Coroutine PayTo(Context& ctx, const Accounts::Stub& accounts, const PaymentOrder& order, uint64_t payer,
-                  Payment* reply);
+  // Takes an order to pay to an IBAN, in the name of whoever `access` finds to own the account; or, without it, in the name of `payer`.
+  // Errors: as Check(), Give(), AccessControl::May() and Accounts::Resolve(); INVALID_ARGUMENT: the account pays itself.
+  Coroutine PayTo(Context& ctx, const Accounts::Stub& accounts, const AccessControl::Stub* access,
+                  const PaymentOrder& order, uint64_t payer, Payment* reply);
   // Takes the order with the id `id` to pay to the account `payee`, whose IBAN, if any, is order.iban(). The order has passed
   // Check(). Errors: the refusal, be it of this call or of the one that this repeats; ALREADY_EXISTS.
   Coroutine Give(Context& ctx, const PaymentOrder& order, uint64_t id, uint64_t payer, uint64_t payee,

@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../kit/testing"))
 from rest import MAX_WAIT_S, rest, use_page  # noqa: E402
 
 FORMS = {"processes": ["--stores", "postgresql", "--scale", "2"], "monolith": ["--monolith"]}
-PROCESSES = {"processes": 15, "monolith": 2}
+PROCESSES = {"processes": 16, "monolith": 2}
 DEPOSIT = 5000
 
 
@@ -27,7 +27,8 @@ def use(address, payer, payee):
     assert status == 200 and int(balance["version"]) >= int(paid["version"]), balance
     assert rest(address, "GET", f"/v1/accounts/{payee[1]}/balance", token=token)[0] == 404
     assert rest(address, "POST", "/v1/payments", {**order, "cents": "1.5"}, token)[0] == 400
-    assert rest(address, "POST", "/v1/payments", {**order, "cents": "999999999"}, token)[0] == 400
+    assert rest(address, "POST", "/v1/payments", {**order, "cents": "99999"}, token)[0] == 400
+    assert rest(address, "POST", "/v1/payments", {**order, "cents": "100001"}, token)[0] == 403
     assert rest(address, "POST", "/v1/payments", order)[0] == 401
     deadline = time.monotonic() + MAX_WAIT_S
     listed = []

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// main.ts - the bank's page: #/accounts, #/account/ID, #/payment/ID. Its messages are those of apps/bank/bank.proto.
+// main.ts - the bank's page: #/accounts, #/account/ID, #/payment/ID, #/codes. Its messages are those of apps/bank/bank.proto.
 import { element, replace } from "../common/dom";
 import { onPress, say } from "../shell/act";
-import { call, once, part, read } from "../shell/client";
-import { form, valueOf, type Control } from "../shell/form";
+import { call, once, part, read, session } from "../shell/client";
+import { form, passwordField, valueOf, type Control } from "../shell/form";
 import { pagedList } from "../shell/list";
 import { centsOf, euros } from "../shell/money";
 import { go, refreshButton, show, start, type View } from "../shell/shell";
@@ -17,6 +17,7 @@ interface Movement { cents: string; balanceCents?: string; iban?: string; text?:
 interface Movements { movements?: Movement[]; next?: string }
 
 const MAX_CENTS = 10n ** 12n;
+const MAX_CENTS_WITHOUT_CODE = 100_000n;
 const FIRST_PAUSE_MS = 250, MAX_PAUSE_MS = 8000; // between looks at a payment
 const STATES = {
   PENDING: "Accepted: the bank is working on it",
@@ -65,9 +66,38 @@ function accounts(_: string, visit: AbortSignal): View {
   return { title: "Accounts", actions: [refreshButton(list.load), open], content: [list.element], load: list.load };
 }
 
+// ----- codes, which large payments need
+
+// The token that the bank gave for a code, and the session that it belongs to. A code is taken once, so it serves until it expires.
+let proof: { of: string; token: string; expiresS: string } | null = null;
+
+const proved = () => (proof && proof.of === session()?.token && Number(proof.expiresS) * 1000 > Date.now() + 5000 ? proof.token : "");
+
+async function prove(code: string): Promise<void> {
+  const of = session()?.token ?? "";
+  proof = { ...(await call<{ token: string; expiresS: string }>("POST", "sessions/code", { code })), of };
+}
+
+function codes(): View {
+  const made = element("div", { role: "status" });
+  const enrol = form({
+    id: "codes-form",
+    fields: [passwordField("codes-password", "Password")],
+    buttons: { "Make a secret": "" },
+    async act() {
+      const { secret, uri } = await call<{ secret: string; uri: string }>("POST", "codes", { name: session()?.name, password: valueOf("codes-password") });
+      replace(made, element("p", {}, "Give it to your app. Its first code makes it yours."),
+        element("dl", {}, ...facts({ Secret: element("code", {}, secret), App: element("a", { href: uri }, "Open in an app") })));
+    },
+  });
+  const about = element("p", {}, `An app for one-time codes shows six digits, which payments above ${euros(MAX_CENTS_WITHOUT_CODE)} need.`);
+  return { title: "Codes", content: [about, enrol, made], load: async () => {} };
+}
+
 // ----- one account
 
-const pay = once((order: Order, key) => call<Payment>("POST", "payments", order, { key }));
+// The token is not part of the order, whose repetition may have another one.
+const pay = once((order: Order, key) => call<Payment>("POST", "payments", { ...order, token: proved() }, { key }));
 
 function amountProblem({ value }: Control): string | null {
   const cents = centsOf(value);
@@ -76,15 +106,22 @@ function amountProblem({ value }: Control): string | null {
   return cents > MAX_CENTS ? `The most is ${euros(MAX_CENTS)}.` : null;
 }
 
+function codeProblem({ value }: Control): string | null {
+  const cents = centsOf(valueOf("amount")), needed = cents !== null && cents > MAX_CENTS_WITHOUT_CODE && !proved();
+  return needed && !value ? `Above ${euros(MAX_CENTS_WITHOUT_CODE)} the bank needs a code.` : null;
+}
+
 const payForm = (from: string) => form({
   id: "pay-form",
   fields: [
     { id: "iban", label: "To (IBAN)", attributes: { required: "", maxlength: "42", pattern: "\\s*[A-Za-z]{2}[0-9]{2}[A-Za-z0-9 ]+", autocomplete: "off", spellcheck: "false" } },
     { id: "amount", label: "Amount in euros", hint: "12 or 12.50", attributes: { required: "", inputmode: "decimal", autocomplete: "off" }, check: amountProblem },
     { id: "purpose", label: "Text", hint: "At most 140 characters", attributes: { maxlength: "140", autocomplete: "off" } },
+    { id: "code", label: "Code", hint: `Of your app, for more than ${euros(MAX_CENTS_WITHOUT_CODE)}`, attributes: { pattern: "[0-9]{6}", inputmode: "numeric", autocomplete: "one-time-code" }, check: codeProblem },
   ],
   buttons: { Pay: "" },
   async act() {
+    if (valueOf("code") && !proved()) await prove(valueOf("code"));
     const order = { from, iban: valueOf("iban").trim(), cents: String(centsOf(valueOf("amount"))), text: valueOf("purpose") };
     go(`#/payment/${(await pay(order)).id}`);
   },
@@ -148,7 +185,7 @@ start({
   title: "Bank",
   register: "customers",
   home: "accounts",
-  views: { accounts, account, payment },
-  links: () => ({ Accounts: "#/accounts" }),
+  views: { accounts, account, payment, codes },
+  links: () => ({ Accounts: "#/accounts", Codes: "#/codes" }),
 });
 // [/start]

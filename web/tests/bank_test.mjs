@@ -2,9 +2,10 @@
 // Two customers of the bank's page: node bank_test.mjs CURTAIL [FOLDER OF PICTURES]
 //
 // They register, open accounts, and one pays the other, whose account shows it. An amount that is none, too little money and an IBAN that the bank
-// does not have are told. A payment whose answer is lost is made once. Activity comes page by page, also after a page that failed. Nobody sees
+// does not have are told. A large payment takes a code. A payment whose answer is lost is made once. Activity comes page by page, also after a page that failed. Nobody sees
 // another's account. app_kit.mjs has the rules for every page.
 import assert from "node:assert/strict";
+import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { enter, expectRefusal, play, problem, said, within } from "./app_kit.mjs";
@@ -45,11 +46,34 @@ async function awaitMovement(page, text) {
   }
 }
 
-async function pay(page, iban, amount, text) {
+async function pay(page, iban, amount, text, code = "") {
   await page.getByLabel("To (IBAN)").fill(iban);
   await page.getByLabel("Amount in euros").fill(amount);
   await page.getByLabel("Text").fill(text);
+  await page.getByLabel("Code").fill(code);
   await page.getByRole("button", { name: "Pay", exact: true }).click();
+}
+
+// As an app computes it: TOTP, RFC 6238.
+function codeOf(secret) {
+  const bits = [...secret].map((c) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(c).toString(2).padStart(5, "0")).join("");
+  const counter = Buffer.alloc(8);
+  counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000)));
+  const mac = createHmac("sha1", Buffer.from(bits.match(/.{8}/g).map((byte) => parseInt(byte, 2)))).update(counter).digest();
+  return String((mac.readUInt32BE(mac[19] & 15) & 0x7fffffff) % 1_000_000).padStart(6, "0");
+}
+
+// Returns the secret of ann's codes. She comes back to her account.
+async function enrol(ann) {
+  const account = ann.url();
+  await ann.getByRole("link", { name: "Codes" }).click();
+  await ann.locator("#codes-password").fill("the password of ann");
+  await ann.getByRole("button", { name: "Make a secret" }).click();
+  const secret = await ann.locator("#content code").textContent(within);
+  await expectShown(ann, "bank-codes", "");
+  await ann.goto(account);
+  await ann.getByLabel("To (IBAN)").waitFor(within);
+  return secret;
 }
 
 async function expectRefusals(ann, iban) {
@@ -61,7 +85,12 @@ async function expectRefusals(ann, iban) {
   await expectShown(ann, "bank-field", "");
   await ann.getByLabel("Amount in euros").fill("12");
   await ann.locator("#amount-error", { hasNotText: /./ }).waitFor({ state: "attached", ...within });
-  await expectRefusal(ann, 400, "It did not work", () => pay(ann, iban, "99999999.99", TEXT));
+  await pay(ann, iban, "99999999.99", TEXT);
+  await ann.locator("#code-error", { hasText: "Above 1,000.00 € the bank needs a code." }).waitFor(within);
+  await expectRefusal(ann, 400, "enrol first", () => pay(ann, iban, "99999999.99", TEXT, "123456"));
+  const secret = await enrol(ann);
+  await expectRefusal(ann, 403, "the code is wrong", () => pay(ann, iban, "99999999.99", TEXT, String((Number(codeOf(secret)) + 1) % 1_000_000).padStart(6, "0")));
+  await expectRefusal(ann, 400, "It did not work", () => pay(ann, iban, "99999999.99", TEXT, codeOf(secret)));
   await expectRefusal(ann, 400, "IBAN", () => pay(ann, iban.replace(/\d$/, (digit) => (Number(digit) + 1) % 10), "12", TEXT));
 }
 
@@ -112,7 +141,7 @@ async function expectListRecovers(ann) {
 
 await play(curtail, "bank", "Bank", ["customers=2", "deposit=1000000"], async ({ ann, bob, env, url }) => {
   const give = await giver(env, url), [annIban, bobIban] = [await begin(ann, "ann"), await begin(bob, "bob")];
-  await give(annIban, 500000, "a gift");
+  for (let number = 0; number < 5; ++number) await give(annIban, 100000, "a gift");
   await awaitMovement(ann, "a gift");
   await ann.locator("dd", { hasText: "5,000.00 €" }).first().waitFor(within);
   await expectRefusals(ann, bobIban);

@@ -21,19 +21,23 @@ struct CardPaymentService final : CardPayments::CoroutineService {
                                     Ask(unique_id, apps::UniqueId::kNext, OneId()));
     if (!found.ok()) co_return found.status();
     const auto& [card, ids] = *found;
-    co_return co_await orders.Give(ctx, order, ids.ids(0), order.customer(), card.id(), reply);
+    auto [permission] =
+        co_await WhenAll(ctx, Ask(access, AccessControl::kMay, Orders::ActOf(order, ids.ids(0))));
+    if (!permission.ok()) co_return permission.status();
+    co_return co_await orders.Give(ctx, order, ids.ids(0), permission->owner(), card.id(), reply);
   }
   Coroutine Status(Context& ctx, const PaymentQuery& request, Payment* reply) override {
     return orders.Status(ctx, request, reply);
   }
 
   std::vector<DeclaredPath> Paths() const override {
-    return {{"Pay", {cards, unique_id, Posting::kServiceName}}, {"Status", {Posting::kServiceName}}};
+    return {{"Pay", {cards, access, unique_id, Posting::kServiceName}}, {"Status", {Posting::kServiceName}}};
   }
 
   Env& env;
   const CreditCards::Stub cards = env.Stub<CreditCards>("credit-card");
   const apps::UniqueId::Stub unique_id = env.Stub<apps::UniqueId>("unique-id");
+  const AccessControl::Stub access = env.Stub<AccessControl>("access-control");
   Orders orders;
 };
 

@@ -23,6 +23,10 @@ struct FrontEndService final : Bank::CoroutineService {
     return sessions.End(ctx, request.token(), reply);
   }
 
+  Coroutine StepUp(Context& ctx, const apps::CodeRequest& request, apps::Session* reply) override {
+    return sessions.StepUp(ctx, request, reply);
+  }
+
   Coroutine GetBalance(Context& ctx, const BalanceRequest& request, Balance* reply) override {
     BalanceQuery query = QueryOf(apps::CallerOf(ctx), request.account());
     query.set_at_least(request.at_least());
@@ -47,6 +51,7 @@ struct FrontEndService final : Bank::CoroutineService {
   std::vector<DeclaredPath> Paths() const override {
     return {{"Register", {User::kServiceName}},
             {"Logout", {User::kServiceName}},
+            {"StepUp", {User::kServiceName}},
             {"GetBalance", {Posting::kServiceName}},
             {"ListActivity", {Posting::kServiceName, activity}}};
   }

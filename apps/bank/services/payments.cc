@@ -10,7 +10,7 @@ struct PaymentsService final : Payments::CoroutineService {
   PaymentsService(SqlDatabase& db, Env& e) : env(e), orders(db, e, Payment::REFUSED) {}
 
   Coroutine Pay(Context& ctx, const PaymentOrder& request, Payment* reply) override {
-    return orders.PayTo(ctx, accounts, request, request.customer(), reply);
+    return orders.PayTo(ctx, accounts, &access, request, request.customer(), reply);
   }
   Coroutine Cancel(Context& ctx, const PaymentQuery& request, Payment* reply) override {
     return orders.Cancel(ctx, request, reply);
@@ -20,13 +20,14 @@ struct PaymentsService final : Payments::CoroutineService {
   }
 
   std::vector<DeclaredPath> Paths() const override {
-    return {{"Pay", {accounts, apps::UniqueId::kServiceName, Posting::kServiceName}},
+    return {{"Pay", {accounts, access, apps::UniqueId::kServiceName, Posting::kServiceName}},
             {"Status", {Posting::kServiceName}},
             {"Cancel", {}}};
   }
 
   Env& env;
   const Accounts::Stub accounts = env.Stub<Accounts>("accounts");
+  const AccessControl::Stub access = env.Stub<AccessControl>("access-control");
   Orders orders;
 };
 

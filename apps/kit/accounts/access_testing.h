@@ -61,10 +61,11 @@ class AccessTest : public testing::TestWithParam<const char*> {
     sessions_ = std::make_unique<Sessions>(*std::move(sessions));
   }
 
-  std::string Token(uint64_t user, int number = 0) const {
+  std::string Token(uint64_t user, int number = 0, std::string_view end = "") const {
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     const int64_t now_s = std::chrono::duration_cast<std::chrono::seconds>(now).count();
-    return SignToken(*TokenSecret(data_), IssuerOf(data_), user, Join("0.", number), now_s, now_s + 3600);
+    return SignToken(*TokenSecret(data_), IssuerOf(data_), user, Join("0.", number, end), now_s,
+                     now_s + 3600);
   }
   MadeService Make(std::unique_ptr<Service> service) {
     return ForClients(std::move(service), *sessions_,

@@ -69,6 +69,20 @@ TEST(Secrets, ATokenNamesItsUserUntilItExpires) {
       (*verifier)->Verify(SignToken(std::string(32, 'o'), "an issuer", 42, "3.17", 1000, 2000), 1500).ok());
 }
 
+// The vectors of RFC 6238, appendix B, and of RFC 4648, section 10.
+TEST(Secrets, CodesAreThoseOfTheStandard) {
+  const std::string secret = "12345678901234567890";
+  EXPECT_EQ(CodeOf(secret, 59 / kCodeStepS), "287082");
+  EXPECT_EQ(CodeOf(secret, 1111111109 / kCodeStepS), "081804");
+  EXPECT_EQ(CodeOf(secret, 1111111111 / kCodeStepS), "050471");
+  EXPECT_EQ(CodeOf(secret, 1234567890 / kCodeStepS), "005924");
+  EXPECT_EQ(CodeOf(secret, 20000000000 / kCodeStepS), "353130");
+  EXPECT_EQ(InBase32(""), "");
+  EXPECT_EQ(InBase32("f"), "MY");
+  EXPECT_EQ(InBase32("foob"), "MZXW6YQ");
+  EXPECT_EQ(InBase32("foobar"), "MZXW6YTBOI");
+}
+
 TEST(Secrets, OnlyThePasswordFitsItsHash) {
   const auto hash = HashPassword("a password");
   ASSERT_TRUE(hash.ok()) << hash.status();

@@ -87,6 +87,7 @@ struct Forwarding {
       MessageFactory::generated_factory()->GetPrototype(to->input_type());  // of requests
   bool changed = false;                                                     // Nothing becomes Changed
   std::vector<Field> caller = {};
+  Field stepped_up = nullptr;
   Copy named = {};
   std::vector<Copy> copies = {};
 };
@@ -122,6 +123,12 @@ std::string Forwarding::Read(const MethodDescriptor& method) {
     if (field == nullptr || !IsOne(*field, FieldDescriptor::CPPTYPE_UINT64))
       return Join(request.full_name(), " has no field \"", name, "\" of type uint64");
     set.insert(field);
+  }
+  if (!option.stepped_up().empty()) {
+    stepped_up = request.FindFieldByName(option.stepped_up());
+    if (stepped_up == nullptr || !IsOne(*stepped_up, FieldDescriptor::CPPTYPE_BOOL))
+      return Join(request.full_name(), " has no field \"", option.stepped_up(), "\" of type bool");
+    set.insert(stepped_up);
   }
   if (!option.named().empty()) {
     if (std::string mistake = ReadCopy(option.named(), given, &named); !mistake.empty()) return mistake;
@@ -166,6 +173,7 @@ Coroutine Forwarding::Run(Context& ctx, Exchange messages) const {
   if (!caller.empty()) {  // only a caller's request has a name (once.h)
     if (absl::Status status = NameRequest(ctx, path, *request); !status.ok()) co_return status;
   }
+  if (stepped_up != nullptr) fill.SetBool(request.get(), stepped_up, SteppedUp(ctx));
   Nothing nothing;
   if (changed) static_cast<Changed*>(messages.reply)->set_changed(true);
   const Method<Message, google::protobuf::MessageLite> called = {path};

@@ -53,6 +53,20 @@ TEST_P(ForwardingTest, FillsTheRequestOfTheOtherMethod) {
   EXPECT_EQ(filled.DebugString(), wanted.DebugString());
 }
 
+TEST_P(ForwardingTest, SaysThatTheUserHasGivenACode) {
+  Serve(std::make_unique<Front::CoroutineService>());
+  Asked asked;
+  asked.set_name("seven");
+  for (const bool given : {false, true}) {
+    asked.set_token(Token(7, 0, given ? kSteppedUpEnd : ""));
+    Context ctx(kMaxTestWait);
+    Filled filled;
+    const absl::Status status = Front::Stub(channel_.get()).Echo(ctx, asked, &filled);
+    ASSERT_TRUE(status.ok()) << status;
+    EXPECT_EQ(filled.stepped_up(), given);
+  }
+}
+
 TEST_P(ForwardingTest, LeavesOutWhatTheClientHasNotSet) {
   Serve(std::make_unique<Front::CoroutineService>());
   Asked asked;
@@ -139,6 +153,7 @@ TEST_P(WrongForwardingTest, IsRefusedAtTheStart) {
   says(std::make_unique<test::NoCaller::CoroutineService>(), "`caller`");
   says(std::make_unique<test::CallerOfAnybody::CoroutineService>(), "`caller`");
   says(std::make_unique<test::CallerIsNoId::CoroutineService>(), "no field \"text\" of type uint64");
+  says(std::make_unique<test::SteppedUpIsNoBool::CoroutineService>(), "no field \"text\" of type bool");
   says(std::make_unique<test::NoSuchField::CoroutineService>(), "no field \"held.no\"");
   says(std::make_unique<test::NothingGiven::CoroutineService>(), "no field \"\"");
   says(std::make_unique<test::NameIsNoName::CoroutineService>(), "\"named=id\" is not an id and a name");

@@ -19,6 +19,15 @@ absl::StatusOr<std::string> SecretOf(const std::string& path);
 std::string SignToken(std::string_view secret, std::string_view issuer, uint64_t user, std::string_view id,
                       int64_t now_s, int64_t expires_s);
 
+// How the id of a token of User::StepUp() ends.
+inline constexpr std::string_view kSteppedUpEnd = ".up";
+
+// TOTP, RFC 6238, with SHA-1: the code of six digits that an app shows in the step `step`, of 30 s each since 1970.
+std::string CodeOf(std::string_view secret, int64_t step);
+inline constexpr int64_t kCodeStepS = 30;
+// RFC 4648, section 6, without padding.
+std::string InBase32(std::string_view bytes);
+
 // A salt and the hash of a password: scrypt, N = 2^14, r = 8, p = 1. Takes some 50 ms and 16 MiB. Errors: INTERNAL.
 absl::StatusOr<std::string> HashPassword(std::string_view password);
 // True if `hash` is of the password. Takes as long, whatever `hash` is.

@@ -14,7 +14,7 @@
 namespace curtail::apps {
 namespace {
 
-constexpr char kCaller[] = "curtail.apps.caller";
+constexpr char kCaller[] = "curtail.apps.caller", kSteppedUp[] = "curtail.apps.stepped-up";
 
 std::string_view TokenOf(const Context& ctx, std::string_view given) {
   if (!given.empty()) return given;
@@ -28,6 +28,8 @@ std::string_view TokenOf(const Context& ctx, std::string_view given) {
 uint64_t CallerOf(const Context& ctx) {
   return ParseDigits(ctx.properties().Find(kCaller).value_or("")).value_or(0);
 }
+
+bool SteppedUp(const Context& ctx) { return ctx.properties().Find(kSteppedUp).has_value(); }
 
 bool CheckedSessions::Has(const SessionId& session) const {
   const MutexLock lock(mu_);
@@ -65,13 +67,15 @@ absl::StatusOr<SessionId> Sessions::Read(const Context& ctx, std::string_view gi
   const absl::StatusOr<JwtClaims> claims =
       verifier_->Verify(token, std::chrono::duration_cast<std::chrono::seconds>(now).count());
   if (!claims.ok()) return claims.status();
-  const std::string_view id = claims->id;
+  std::string_view id = claims->id;
+  SessionId session;
+  session.set_stepped_up(id.ends_with(kSteppedUpEnd));
+  if (session.stepped_up()) id.remove_suffix(kSteppedUpEnd.size());
   const size_t dot = id.find('.');
   const auto user = ParseDigits(claims->subject), epoch = ParseDigits(id.substr(0, dot)),
              number = ParseDigits(id.substr(dot + 1));
   if (dot == id.npos || !user || !epoch || !number)
     return absl::UnauthenticatedError("the token names no session: log in again");
-  SessionId session;
   session.set_user(*user);
   session.set_epoch(*epoch);
   session.set_number(*number);
@@ -97,6 +101,7 @@ Coroutine Sessions::Admit(Context& ctx, Access access, std::string_view given) c
     if (found->people().empty()) co_return GoneError();
   }
   ctx.AddProperty(kCaller, Join(session->user()));
+  if (session->stepped_up()) ctx.AddProperty(kSteppedUp, "");
   co_return absl::OkStatus();
 }
 
@@ -114,6 +119,15 @@ Coroutine Sessions::End(Context& ctx, std::string_view given, Changed* reply) co
   const absl::Status status = co_await call(ctx, user_.channel(), User::kEndSession, *session, reply);
   checked_->Forget(session->user());  // after an error, too: `user` may have ended it
   co_return status;
+}
+
+Coroutine Sessions::StepUp(Context& ctx, const CodeRequest& request, Session* reply) const {
+  absl::StatusOr<SessionId> session = Read(ctx, request.token());
+  if (!session.ok()) co_return session.status();
+  CodeProof proof;
+  *proof.mutable_session() = *std::move(session);
+  proof.set_code(request.code());
+  co_return co_await call(ctx, user_.channel(), User::kStepUp, proof, reply);
 }
 
 Coroutine Sessions::ChangePassword(Context& ctx, const PasswordChange& request, Session* reply) const {

@@ -26,6 +26,8 @@ namespace curtail::apps {
 
 // Returns the user who makes the call of `ctx`, which Sessions::Admit() has found; 0: a guest.
 uint64_t CallerOf(const Context& ctx);
+// True if the user has given a code within five minutes: the token is one of User::StepUp().
+bool SteppedUp(const Context& ctx);
 
 // A CheckedSessions remembers for a second which sessions `user` has not ended: of the users that share a place, the session
 // that was checked last. Thread-safe.
@@ -72,6 +74,8 @@ class Sessions {
   Coroutine Register(Context& ctx, const Credentials& request, Session* reply) const;
   // Ends the session of the token. Errors: UNAUTHENTICATED without a valid token; the errors of `user`.
   Coroutine End(Context& ctx, std::string_view given, Changed* reply) const;
+  // As User::StepUp(), for the session of the token. Errors: UNAUTHENTICATED without a valid token.
+  Coroutine StepUp(Context& ctx, const CodeRequest& request, Session* reply) const;
   // As User::ChangePassword().
   Coroutine ChangePassword(Context& ctx, const PasswordChange& request, Session* reply) const;
 

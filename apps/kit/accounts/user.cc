@@ -32,6 +32,13 @@ const char kEndedSchema[] =
     " PRIMARY KEY(user, number)) STRICT, WITHOUT ROWID;"
     "CREATE INDEX ended_by_time ON ended(expires_s)";
 
+// The secret of a user's codes, the step of the last that was taken, and how many were wrong since a time.
+const char kCodesSchema[] =
+    "CREATE TABLE codes(user INTEGER PRIMARY KEY, secret BLOB NOT NULL, taken INTEGER NOT NULL,"
+    " wrong INTEGER NOT NULL, since_s INTEGER NOT NULL) STRICT";
+constexpr size_t kCodeSecretBytes = 20;  // as RFC 4226 recommends
+constexpr int64_t kMostWrong = 5, kWrongKeptS = 15 * 60, kSteppedUpS = 5 * 60;
+
 struct UserOptions {
   DataOptions data;
   double session_h = 24;
@@ -142,6 +149,66 @@ struct UserService final : User::CoroutineService {
     co_return OpenNew(*account, request.name(), reply);
   }
 
+  Coroutine EnrolCodes(Context& ctx, const Credentials& request, CodeSecret* reply) override {
+    const absl::StatusOr<Account> account = co_await Authenticate(ctx, request, /*closed_too=*/false);
+    if (!account.ok()) co_return account.status();
+    const absl::StatusOr<std::string> drawn = RandomBytes(kCodeSecretBytes);
+    if (!drawn.ok()) co_return drawn.status();
+    const std::string& application = options.data.application;
+    reply->set_secret(InBase32(*drawn));
+    reply->set_uri(Join("otpauth://totp/", application, ":", request.name(), "?secret=", reply->secret(),
+                        "&issuer=", application));
+    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      absl::Status status = s.Execute(
+          "INSERT INTO codes(user, secret, taken, wrong, since_s) VALUES (?1, ?2, 0, 0, 0)"
+          " ON CONFLICT(user) DO UPDATE SET secret = excluded.secret WHERE codes.taken = 0",
+          {account->id, SqlValue::Bytes(*drawn)});
+      if (status.ok() && s.changes() == 0)
+        status = absl::AlreadyExistsError("the user has codes; those of before still serve");
+      return status;
+    });
+  }
+
+  Coroutine StepUp(Context& ctx, const CodeProof& request, Session* reply) override {
+    absl::Status judged;  // apart, so that what is wrong is kept, too
+    const absl::Status written = co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      judged = absl::FailedPreconditionError("the user has no codes: enrol first");
+      const int64_t now_s = NowS();
+      std::string known;
+      int64_t taken = 0, wrong = 0, since_s = 0;
+      absl::Status status = s.Query("SELECT secret, taken, wrong, since_s FROM codes WHERE user = ?1",
+                                    {request.session().user()}, [&](const SqlRow& row) {
+                                      known = row.Text(0);
+                                      taken = row.Integer(1), wrong = row.Integer(2),
+                                      since_s = row.Integer(3);
+                                    });
+      if (!status.ok() || known.empty()) return status;
+      if (now_s >= since_s + kWrongKeptS) wrong = 0;
+      judged = absl::ResourceExhaustedError("too many codes were wrong: try again in 15 minutes");
+      if (wrong >= kMostWrong) return status;
+      const int64_t step = StepOf(known, request.code(), taken, now_s);
+      judged =
+          step > 0 ? absl::OkStatus() : absl::PermissionDeniedError("the code is wrong, or was taken before");
+      return s.Execute("UPDATE codes SET taken = ?2, wrong = ?3, since_s = ?4 WHERE user = ?1",
+                       {request.session().user(), std::max(taken, step), step > 0 ? 0 : wrong + 1,
+                        wrong == 0 ? now_s : since_s});
+    });
+    if (!written.ok()) co_return written;
+    if (!judged.ok()) co_return judged;
+    SessionId session = request.session();
+    session.set_stepped_up(true);
+    session.set_expires_s(std::min(session.expires_s(), NowS() + kSteppedUpS));
+    Open(session, /*name=*/"", reply);
+    co_return absl::OkStatus();
+  }
+  // The step of a code that is later than `taken`; 0: the code is of none about now. Clocks differ by a step.
+  static int64_t StepOf(std::string_view known, const std::string& code, int64_t taken, int64_t now_s) {
+    const int64_t now = now_s / kCodeStepS;
+    for (int64_t step = std::max(now - 1, taken + 1); step <= now + 1; ++step)
+      if (CodeOf(known, step) == code) return step;
+    return 0;
+  }
+
   Coroutine CheckSession(Context& ctx, const SessionId& request, Nothing*) override {
     bool ended = false;
     absl::Status status = co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
@@ -165,7 +232,9 @@ struct UserService final : User::CoroutineService {
 
   Coroutine Remove(Context& ctx, const UserId& request, Nothing*) override {
     co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
-      return s.Execute("DELETE FROM users WHERE id = ?1 AND closed = 1", {request.user()});
+      absl::Status status = s.Execute("DELETE FROM users WHERE id = ?1 AND closed = 1", {request.user()});
+      if (!status.ok() || s.changes() == 0) return status;
+      return s.Execute("DELETE FROM codes WHERE user = ?1", {request.user()});
     });
   }
 
@@ -245,6 +314,8 @@ struct UserService final : User::CoroutineService {
             {"Login", {}},
             {"EndSession", {}},
             {"ChangePassword", {}},
+            {"EnrolCodes", {}},
+            {"StepUp", {}},
             {"CheckSession", {}},
             {"Close", {}},
             {"Remove", {}},
@@ -278,7 +349,8 @@ struct UserService final : User::CoroutineService {
     session->set_name(name);
     session->set_expires_s(expires_s);
     session->set_token(SignToken(secret, IssuerOf(options.data), id.user(),
-                                 Join(id.epoch(), ".", id.number()), expires_s - SessionS(), expires_s));
+                                 Join(id.epoch(), ".", id.number(), id.stepped_up() ? kSteppedUpEnd : ""),
+                                 expires_s - SessionS(), expires_s));
   }
   absl::Status OpenNew(const Account& of, const std::string& name, Session* session) const {
     const absl::StatusOr<std::string> drawn = RandomBytes(sizeof(uint64_t));
@@ -307,27 +379,27 @@ struct UserService final : User::CoroutineService {
 HostedService HostedUser(const std::string& application) {
   auto options = std::make_shared<UserOptions>();
   options->data.application = application;
-  return {
-      .name = "user",
-      .flags =
-          [options](Flags& flags) {
-            AddDataFlags(flags, &options->data);
-            flags.Add("--session", &options->session_h, "user: hours that a token is valid", {1e-3, 8760});
-            flags.Add("--hashes", &options->hashes, "user: passwords that are hashed at once; 256 more wait",
-                      {1, 64});
-          },
-      .make = [options](Env& env) -> MadeService {
-        auto db =
-            OpenData(env, options->data, "user",
-                     {"CREATE TABLE users(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
-                      " hash BLOB NOT NULL) STRICT",
-                      "ALTER TABLE users ADD COLUMN closed INTEGER NOT NULL DEFAULT 0",
-                      "CREATE INDEX closed_users ON users(id) WHERE closed = 1", kOnceSchema, kEndedSchema});
-        if (!db.ok()) return db.status();
-        auto secret = TokenSecret(options->data);
-        if (!secret.ok()) return secret.status();
-        return std::make_unique<UserService>(*options, *std::move(secret), **db, env);
-      }};
+  return {.name = "user",
+          .flags =
+              [options](Flags& flags) {
+                AddDataFlags(flags, &options->data);
+                flags.Add("--session", &options->session_h, "user: hours that a token is valid",
+                          {1e-3, 8760});
+                flags.Add("--hashes", &options->hashes,
+                          "user: passwords that are hashed at once; 256 more wait", {1, 64});
+              },
+          .make = [options](Env& env) -> MadeService {
+            auto db = OpenData(env, options->data, "user",
+                               {"CREATE TABLE users(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
+                                " hash BLOB NOT NULL) STRICT",
+                                "ALTER TABLE users ADD COLUMN closed INTEGER NOT NULL DEFAULT 0",
+                                "CREATE INDEX closed_users ON users(id) WHERE closed = 1", kOnceSchema,
+                                kEndedSchema, kCodesSchema});
+            if (!db.ok()) return db.status();
+            auto secret = TokenSecret(options->data);
+            if (!secret.ok()) return secret.status();
+            return std::make_unique<UserService>(*options, *std::move(secret), **db, env);
+          }};
 }
 
 }  // namespace curtail::apps
