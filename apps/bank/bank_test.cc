@@ -265,6 +265,30 @@ TEST_F(BankTest, AnothersMoneyIsAsIfItWereNotThere) {
   EXPECT_EQ(CentsOf(bob), kDeposit - 1);
 }
 
+TEST_F(BankTest, AClosedUserIsFoundByNoOtherMethod) {
+  const Own& own = all_[0];
+  Channel channel(&client_, app_->AddressOf("user"));
+  const apps::User::Stub user(&channel);
+  apps::Credentials credentials;
+  credentials.set_name(own.name), credentials.set_password(apps::PasswordOf(/*seed=*/1, /*user=*/0));
+  apps::Ids id;
+  id.add_ids(own.owner);
+  apps::Names name;
+  name.add_names(own.name);
+  for (const bool closed : {false, true}) {
+    Context ctx(kMaxTestWait);
+    apps::People by_id, by_name;
+    ASSERT_TRUE(user.ById(ctx, id, &by_id).ok());
+    ASSERT_TRUE(user.ByName(ctx, name, &by_name).ok());
+    EXPECT_EQ(by_id.people_size(), closed ? 0 : 1);
+    EXPECT_EQ(by_name.people_size(), closed ? 0 : 1);
+    apps::UserId gone;
+    if (!closed) {
+      ASSERT_TRUE(user.Close(ctx, credentials, &gone).ok());
+    }
+  }
+}
+
 // A shard's refusal stands: an attempt of before that is late books nothing that its payment calls REFUSED.
 TEST_F(BankTest, ALateAttemptDoesNotTurnARefusalRound) {
   const Own &from = all_[0], &to = Other(from, /*same_shard=*/true);
@@ -283,6 +307,18 @@ TEST_F(BankTest, ALateAttemptDoesNotTurnARefusalRound) {
   ASSERT_TRUE(Pay(PaymentOf(to, from, 1)).ok());
   EXPECT_TRUE(absl::IsFailedPrecondition(transfer(&entry)));
   EXPECT_EQ(CentsOf(from), kDeposit + 1);
+  order.set_request("late, too");
+  uint64_t unknown = 987654321;
+  while (apps::PartOf(unknown, kShards) != from.shard()) ++unknown;
+  order.set_from(unknown);
+  EXPECT_TRUE(absl::IsNotFound(transfer(&entry)));
+  OwnedAccount opened;
+  opened.set_account(order.from()), opened.set_owner(from.owner), opened.set_limit(order.cents());
+  apps::Nothing nothing;
+  Context ctx(kMaxTestWait);
+  ASSERT_TRUE(shard.Open(ctx, opened, &nothing).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(transfer(&entry))) << "it was refused for ever";
+  order.set_from(from.id);
   order.set_request("in time");
   EXPECT_TRUE(transfer(&entry).ok());
   EXPECT_EQ(CentsOf(from), 0);

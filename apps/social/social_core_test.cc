@@ -137,6 +137,8 @@ TEST_P(TimelineStoreTest, RemovedEntriesMakeRoom) {
     if (post > 10) Remove({entry, entry});
   }
   EXPECT_EQ(Read(1).size(), 10u);
+  for (uint64_t post = 51; post <= 57; ++post) Add({{.user = 1, .post = post, .author = 7}});
+  EXPECT_EQ(Read(1).size(), 17u) << "what was removed does not count";
 }
 
 TEST_P(TimelineStoreTest, AForgottenTimelineIsEmpty) {

@@ -150,6 +150,8 @@ TEST_P(OrderTest, DecidesWhatRunsNextAndWhatIsShed) {
   EXPECT_EQ(executor_.Sample().queued, 3u);
   gate.Open();
   EXPECT_THAT(diary_.Await(4), ElementsAre("gate", "plain", "stale!", "batch"));
+  EXPECT_GT(executor_.Sample().max_queue_wait, Nanos(0));
+  EXPECT_EQ(executor_.Sample().max_queue_wait, Nanos(0)) << "nothing has waited since";
 }
 
 TEST_P(OrderTest, TellsOfTasksThatItShed) {

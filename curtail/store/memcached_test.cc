@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include "curtail/base/internal/connection_counts.h"
+#include "curtail/base/internal/unique_fd.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/temp_dir_testing.h"
 #include "curtail/store/store_testing.h"
@@ -205,6 +207,21 @@ TEST_F(MemcachedTest, ATimedOutSetDoesNotLandAfterALaterOne) {
   EXPECT_EQ(process_.Look("k"), "later");
 }
 
+TEST_F(MemcachedTest, NothingOvertakesADeleteOrAFlushThatTimedOut) {
+  for (const bool flush : {false, true}) {
+    ASSERT_TRUE(Set("k", "first", Patience()).ok());
+    process_.Stall();
+    bool found = false;
+    EXPECT_EQ((flush ? client_.Flush(Soon()) : client_.Delete("k", Soon(), &found)).code(),
+              absl::StatusCode::kDeadlineExceeded);
+    EXPECT_EQ(Set("k", "too early", Soon()).code(), absl::StatusCode::kUnavailable);
+    process_.GoOn();
+    const Deadline deadline = Patience();
+    while (!Set("k", "later", Patience()).ok()) ASSERT_FALSE(deadline.Expired());
+    EXPECT_EQ(process_.Look("k"), "later");
+  }
+}
+
 // A value that does not fit in the socket is not sent whole: memcached drops it, and other writes need not
 // wait.
 TEST_F(MemcachedTest, ASetThatWasSentInPartIsDropped) {
@@ -332,6 +349,30 @@ TEST_F(MemcachedTest, TriesAllAddressesOfAName) {
   Memcached client(address);
   bool stored = false;
   const absl::Status status = client.Set("k", "v", false, Patience(), &stored);
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(process_.Look("k"), "v");
+}
+
+// A server whose queue of connections is full answers no further one.
+TEST_F(MemcachedTest, ASilentAddressLeavesTimeForTheOthers) {
+  const internal::UniqueFd silent(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in at = {};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(at);
+  ASSERT_EQ(bind(silent.get(), reinterpret_cast<sockaddr*>(&at), size), 0);
+  ASSERT_EQ(listen(silent.get(), 0), 0);
+  ASSERT_EQ(getsockname(silent.get(), reinterpret_cast<sockaddr*>(&at), &size), 0);
+  std::vector<internal::UniqueFd> waiting;
+  for (int i = 0; i < 8; ++i) {
+    waiting.emplace_back(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    connect(waiting.back().get(), reinterpret_cast<sockaddr*>(&at), size);
+  }
+  StoreAddress address = *StoreAddress::Parse(Join("127.0.0.1:", ntohs(at.sin_port)));
+  address.sockets.push_back(StoreAddress::Parse(process_.address())->sockets[0]);
+  Memcached client(address);
+  bool stored = false;
+  const absl::Status status = client.Set("k", "v", false, Deadline::In(std::chrono::seconds(4)), &stored);
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_EQ(process_.Look("k"), "v");
 }

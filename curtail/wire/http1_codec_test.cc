@@ -265,6 +265,13 @@ TEST(Http1Codec, SaysOnceThatABodyMayCome) {
                                  "HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 0\r\n\r\n"}) {
     EXPECT_THAT(Receive(Join("POST / ", needs_none), 1000).out, StartsWith("HTTP/1.1 200"));
   }
+  const auto codec = MakeHttp1Codec(kLimits);
+  std::vector<HttpRequest> requests;
+  ASSERT_TRUE(
+      codec->Receive("POST / HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n", &requests).ok());
+  std::string out;
+  codec->Pull(&out, SIZE_MAX);
+  EXPECT_EQ(out, "") << "HTTP/1.0 has no such answer";
 }
 
 // Property: a client that does not take its answers is not read, and each of its bytes is moved a few times at most.

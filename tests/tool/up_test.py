@@ -8,6 +8,7 @@ Whatever ends `curtail up`, its processes end with it.
 """
 
 import fcntl
+import glob
 import json
 import os
 import pathlib
@@ -97,6 +98,10 @@ def test_background(tools):
         assert code == wanted and f"{args[1]} is not up; nothing is" in err, (args, code, err)
     code, out, _ = tools.run("logs", "hdsearch", "mid-tier")
     assert code == 0 and "mid-tier | --- " in out, "the logs outlive it"
+    with open(glob.glob(tools.scratch + "/**/mid-tier.log", recursive=True)[0], "a") as log:
+        log.write("cut off")
+    code, out, _ = tools.run("logs", "hdsearch", "mid-tier")
+    assert code == 0 and out.endswith("mid-tier | cut off\n"), out
 
 
 def check_names(tools, found):

@@ -99,6 +99,17 @@ TEST_F(HttpConnectionTest, RequestsOfHttp2HaveTurnsToo) {
   EXPECT_EQ(held_, 0);
 }
 
+TEST_F(HttpConnectionTest, ARequestThatIsTakenBackAtOnceIsNotRun) {
+  std::string many = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + std::string("\0\0\0\4\0\0\0\0\0", 9);
+  for (char stream = 1; stream < 8; stream += 2)
+    many += std::string("\0\0\6\1\5\0\0\0", 8) + stream + "\x82\x86\x84\x01\x01x";
+  Send(many + std::string("\0\0\4\3\0\0\0\0\7\0\0\0\10", 13));  // RST_STREAM, CANCEL, of the last
+  EXPECT_EQ(Turn(EPOLLIN), 1u);
+  while (wants_another_) Turn();
+  EXPECT_EQ(requests_, 3u);
+  EXPECT_EQ(held_, 0);
+}
+
 // Property: a long body does not have the thread for itself.
 TEST_F(HttpConnectionTest, ATurnReadsAFewChunks) {
   constexpr ptrdiff_t kBody = 2'000'000, kMost = 140'000;

@@ -144,6 +144,7 @@ TEST(Recorder, DroppedAndUnfinishedAreFailures) {
   EXPECT_EQ(r.dropped, 2u);
   EXPECT_EQ(r.unfinished, 1u);
   EXPECT_EQ(r.all.count(), 101u);
+  EXPECT_EQ(r.since_sent.count(), 101u) << "what was not sent is as bad as what failed";
   EXPECT_EQ(r.all.max(), seconds(3));
   EXPECT_THAT(r.codes, testing::Contains(Pair("NOT_SENT", 2u)));
   EXPECT_THAT(r.invalid, ElementsAre(testing::HasSubstr("1 calls never ended")));

@@ -54,6 +54,15 @@ TEST(RedisReplies, AnArrayTakesNoMoreMemoryThanItsBound) {
   EXPECT_TRUE(replies.empty());
 }
 
+TEST(RedisReplies, TheBoundIsOfOneReplyNotOfAllOfABatch) {
+  std::string batch;
+  for (int i = 0; i < 50; ++i) batch += "*3\r\n:1\r\n:2\r\n:3\r\n";
+  std::vector<RedisReply> replies;
+  const absl::Status status = Read(batch, &replies, 10);
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(replies.size(), 50u);
+}
+
 TEST(RedisReplies, OtherBytesAreAnError) {
   for (const std::string_view bytes :
        {"HTTP/1.1 400 Bad Request\r\n", "$x\r\n", "$-2\r\n", "*-7\r\n", "\r\n"}) {

@@ -154,6 +154,11 @@ TEST(Postgresql, NamesMistakes) {
   EXPECT_FALSE(run("SELECT ?1 + ?2").ok());
   EXPECT_FALSE(run("").ok());
   EXPECT_TRUE(run("SELECT ?1").ok());
+  constexpr char kLater[] = "SELECT * FROM later WHERE id = ?1";  // it is there the second time
+  EXPECT_FALSE(run(kLater).ok());
+  ASSERT_TRUE(
+      db->Write(Patience(), [](SqlSession& s) { return s.Execute("CREATE TABLE later(id INTEGER)"); }).ok());
+  EXPECT_TRUE(run(kLater).ok());
   EXPECT_TRUE(absl::IsInvalidArgument(Insert(*db, 1, std::string_view("a\0b", 3))));
   SqlOptions options = OptionsFor("Mistakes; DROP");
   EXPECT_TRUE(absl::IsInvalidArgument(SqlDatabase::Open(options).status()));

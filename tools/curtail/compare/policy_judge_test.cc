@@ -126,16 +126,17 @@ TEST(Judge, TheSameConfigGetsNoVerdictAndCountsAsEqual) {
 }
 
 TEST(Judge, CellsAreCorrectedForTheirNumber) {
-  const auto first_cell = [](size_t phases) {
+  const auto first_cell = [](size_t phases, size_t pairs = 1) {
     const PolicyComparison c = BareComparison(2, 5, phases, [](size_t policy, int round, size_t phase) {
       if (policy == 1) return 1000.0;
       if (phase > 0) return round % 2 == 0 ? 1100.0 : 900.0;
       return 1100.0 + 200 * (round % 3);
     });
-    return JudgePair(c, 0, 1).At(0, 0);
+    return JudgePair(c, 0, 1, pairs).At(0, 0);
   };
   EXPECT_EQ(first_cell(1).finding, Finding::kWorse);
   EXPECT_LT(first_cell(1).p, 0.05);
+  EXPECT_EQ(first_cell(1, 20).finding, Finding::kCannotTell) << "picked among 20 pairs";
   EXPECT_EQ(first_cell(20).finding, Finding::kCannotTell) << "p is below 0.05, but not below 0.05 / 20";
   EXPECT_GT(first_cell(20).interval->low, 1) << "an interval is for its cell alone";
 }

@@ -25,7 +25,7 @@ using std::chrono::seconds;
 CallPolicy PolicyFor(std::string_view name) {
   return {*internal::ParseServiceConfig(
               Join(R"({"methodConfig":[{"name":[)", name,
-                   R"(],"retryPolicy":{"maxAttempts":4,"initialBackoff":"1s","maxBackoff":"1s",)",
+                   R"(],"retryPolicy":{"maxAttempts":4,"initialBackoff":"1s","maxBackoff":"2s",)",
                    R"("backoffMultiplier":2,"retryableStatusCodes":["UNAVAILABLE"]}}]})")),
           false};
 }
@@ -100,6 +100,25 @@ TEST(Attempts, BackOffLongerAndLongerWithJitter) {
     }
     EXPECT_FALSE(attempts.MayGoOn(call));
     EXPECT_FALSE(attempts.Again(call, now, Deadline::Infinite(), now).has_value());
+  }
+}
+
+TEST(Attempts, APushbackBeginsTheBackoffAnew) {
+  CallPolicy policy = PolicyFor(R"({"service":"a.B","method":"C"})");
+  const FailedCall call(absl::StatusCode::kUnavailable);
+  FailedCall pushed(absl::StatusCode::kUnavailable);
+  pushed.metadata.trailing.Add(internal::kPushbackKey, "7000");
+  const TimePoint now(seconds(1));
+  for (const bool after_a_pushback : {false, true}) {
+    Attempts attempts;
+    attempts.Begin(&policy, "/a.B/C");
+    ASSERT_TRUE(attempts.Again(call, now, Deadline::Infinite(), now).has_value());
+    if (after_a_pushback) {
+      EXPECT_EQ(attempts.Again(pushed, now, Deadline::Infinite(), now), now + seconds(7));
+    }
+    const auto when = attempts.Again(call, now, Deadline::Infinite(), now);
+    ASSERT_TRUE(when.has_value());
+    EXPECT_NEAR(InSeconds(*when - now), after_a_pushback ? 1 : 2, after_a_pushback ? 0.201 : 0.401);
   }
 }
 

@@ -95,23 +95,27 @@ TEST(Target, SeveralAreIncompleteWhileOneIsUnknown) {
   EXPECT_FALSE(of({"a..b:80"})->Resolve().ok());
 }
 
-// Answers once.
+// Answers where `answers` has a 'y', and fails behind its end.
 class Forgetful final : public Resolver {
  public:
+  explicit Forgetful(std::string_view answers) : answers_(answers) {}
   absl::StatusOr<std::vector<Address>> Resolve() override {
-    if (std::exchange(asked_, true)) return absl::UnavailableError("the name is unknown");
+    const size_t asked = asked_++;
+    if (asked >= answers_.size() || answers_[asked] != 'y')
+      return absl::UnavailableError("the name is unknown");
     return std::vector{*Address::Resolve("127.0.0.3:80")};
   }
   bool Changes() const override { return true; }
 
  private:
-  bool asked_ = false;
+  const std::string_view answers_;
+  size_t asked_ = 0;
 };
 
-std::unique_ptr<PartialResolver> WithAForgetful(Nanos keeps) {
+std::unique_ptr<PartialResolver> WithAForgetful(Nanos keeps, std::string_view answers = "y") {
   std::vector<std::unique_ptr<Resolver>> each;
   each.push_back(std::move(ParseTarget("127.0.0.1:80")->resolver));
-  each.push_back(std::make_unique<Forgetful>());
+  each.push_back(std::make_unique<Forgetful>(answers));
   return Together(std::move(each), keeps);
 }
 
@@ -126,17 +130,29 @@ TEST(Target, OfSeveralAnOldAnswerIsForgottenInTime) {
   }
 }
 
+constexpr Nanos kKeeps = std::chrono::milliseconds(1);
+void LetPass() {
+  for (const TimePoint begun = Now(); Now() - begun <= kKeeps;) std::this_thread::yield();
+}
+
+TEST(Target, OfSeveralAnAnswerEndsTheFailuresBeforeIt) {
+  const auto together = WithAForgetful(kKeeps, "ynyn");
+  bool complete = false;
+  for (const bool answers : {true, false, true}) {
+    EXPECT_EQ(together->ResolveParts(&complete)->size(), 2u);
+    EXPECT_EQ(complete, answers);
+  }
+  LetPass();
+  EXPECT_EQ(together->ResolveParts(&complete)->size(), 2u) << "the first failure since an answer";
+}
+
 TEST(Target, OfSeveralAnAnswerIsKeptFromItsFirstFailureOn) {
-  constexpr Nanos kKeeps = std::chrono::milliseconds(1);
-  const auto let_pass = [&] {
-    for (const TimePoint begun = Now(); Now() - begun <= kKeeps;) std::this_thread::yield();
-  };
   const auto together = WithAForgetful(kKeeps);
   bool complete = false;
   EXPECT_EQ(together->ResolveParts(&complete)->size(), 2u);
-  let_pass();
+  LetPass();
   EXPECT_EQ(together->ResolveParts(&complete)->size(), 2u) << "the answer is old, and the failure new";
-  let_pass();
+  LetPass();
   EXPECT_EQ(together->ResolveParts(&complete)->size(), 1u);
 }
 
