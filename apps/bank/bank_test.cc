@@ -175,6 +175,32 @@ TEST_F(BankTest, MuchMoneyTakesASecondProof) {
   EXPECT_TRUE(absl::IsResourceExhausted(step_up())) << "five were wrong";
 }
 
+TEST_F(BankTest, PasswordsAreNotGuessed) {
+  const Own &own = all_[0], &other = Other(own, /*same_shard=*/true);
+  const auto login = [&](const std::string& name, const std::string& password, const std::string& from) {
+    apps::Credentials credentials;
+    credentials.set_name(name), credentials.set_password(password);
+    Context ctx(kMaxTestWait);
+    if (!from.empty()) ctx.AddMetadata("x-forwarded-for", from);
+    apps::Session session;
+    return Bank::Stub(front_.get()).Login(ctx, credentials, &session);
+  };
+  const std::string right = apps::PasswordOf(/*seed=*/1, /*user=*/0);
+  const auto wrong = [&](const std::string& name, const std::string& from) {
+    return login(name, "a wrong password", from);
+  };
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(absl::IsUnauthenticated(wrong(own.name, "192.0.2.1")));
+  EXPECT_TRUE(login(own.name, right, "192.0.2.1").ok()) << "it clears what was wrong before";
+  for (const std::string& name : {own.name, std::string("nobody")}) {
+    for (int i = 0; i < 5; ++i) EXPECT_TRUE(absl::IsUnauthenticated(wrong(name, "192.0.2.1"))) << i;
+    EXPECT_TRUE(absl::IsResourceExhausted(wrong(name, "192.0.2.1"))) << name;
+  }
+  EXPECT_TRUE(absl::IsResourceExhausted(login(own.name, right, "192.0.2.1")));
+  EXPECT_TRUE(login(own.name, right, "192.0.2.2").ok()) << "from elsewhere";
+  EXPECT_TRUE(login(own.name, right, "").ok());
+  EXPECT_TRUE(absl::IsUnauthenticated(wrong(other.name, "192.0.2.1"))) << "another name";
+}
+
 TEST_F(BankTest, AnOwnerLetsAnotherPay) {
   const Own &from = all_[0], &to = Other(from, /*same_shard=*/false),
             &helper = Other(from, /*same_shard=*/true);

@@ -12,6 +12,7 @@
 #include "absl/strings/cord.h"
 #include "access.pb.h"
 #include "apps/kit/accounts/forwarding.h"
+#include "apps/kit/accounts/secrets.h"
 #include "curtail/base/clock.h"
 #include "curtail/base/log.h"
 #include "curtail/base/strings.h"
@@ -155,7 +156,11 @@ absl::Status ServiceForClients::Read(const MethodHandler& handler, const Peers& 
 Coroutine ServiceForClients::Run(const ClientMethod& method, Context& ctx, Exchange messages) const {
   absl::Status status;
   try {
-    if (method.access != PUBLIC) {
+    if (method.access == PUBLIC) {
+      const std::string_view peer = ctx.peer();
+      ctx.AddMetadata(kClientAddress,
+                      ctx.metadata().Find(kClientAddress).value_or(peer.substr(0, peer.rfind(':'))));
+    } else {
       std::string scratch;
       std::string_view token;
       if (method.token != nullptr) {

@@ -19,6 +19,9 @@ absl::StatusOr<std::string> SecretOf(const std::string& path);
 std::string SignToken(std::string_view secret, std::string_view issuer, uint64_t user, std::string_view id,
                       int64_t now_s, int64_t expires_s);
 
+// The metadata that says where a client is, for calls that check its password.
+inline constexpr std::string_view kClientAddress = "x-forwarded-for";
+
 // How the id of a token of User::StepUp() ends.
 inline constexpr std::string_view kSteppedUpEnd = ".up";
 

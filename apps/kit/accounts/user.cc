@@ -37,7 +37,15 @@ const char kCodesSchema[] =
     "CREATE TABLE codes(user INTEGER PRIMARY KEY, secret BLOB NOT NULL, taken INTEGER NOT NULL,"
     " wrong INTEGER NOT NULL, since_s INTEGER NOT NULL) STRICT";
 constexpr size_t kCodeSecretBytes = 20;  // as RFC 4226 recommends
+constexpr size_t kMostAddress = 64;      // bytes of an address that count
+// Codes, and passwords, too.
 constexpr int64_t kMostWrong = 5, kWrongKeptS = 15 * 60, kSteppedUpS = 5 * 60;
+
+// How many passwords were wrong since a time, by the name and the address of whoever tried.
+const char kWrongSchema[] =
+    "CREATE TABLE wrong(who TEXT PRIMARY KEY, times INTEGER NOT NULL, since_s INTEGER NOT NULL)"
+    " STRICT, WITHOUT ROWID;"
+    "CREATE INDEX wrong_by_time ON wrong(since_s)";
 
 struct UserOptions {
   DataOptions data;
@@ -252,27 +260,55 @@ struct UserService final : User::CoroutineService {
   // The user of these credentials. UNAUTHENTICATED: there is none.
   Co<absl::StatusOr<Account>> Authenticate(Context& ctx, const Credentials& request, bool closed_too) {
     if (absl::Status status = CheckCredentials(request); !status.ok()) co_return status;
+    // Before the look at what was wrong, so that those that are tried at once are few.
+    const absl::StatusOr<Semaphore::Permit> permit = co_await hashing.Acquire(ctx);
+    if (!permit.ok()) co_return permit.status();
+    const std::string_view from = ctx.metadata().Find(kClientAddress).value_or("");
+    const std::string who = Join(request.name(), " ", from.substr(0, kMostAddress));
     Account account;
     std::string hash;
+    int64_t wrong = 0;
     absl::Status read = co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
-      return s.Query("SELECT id, hash, epoch FROM users WHERE name = ?1 AND closed <= ?2",
-                     {request.name(), closed_too ? 1 : 0}, [&](const SqlRow& row) {
-                       account = {row.Unsigned(0), row.Unsigned(2)};
-                       hash = row.Text(1);
-                     });
+      absl::Status status = s.Query("SELECT id, hash, epoch FROM users WHERE name = ?1 AND closed <= ?2",
+                                    {request.name(), closed_too ? 1 : 0}, [&](const SqlRow& row) {
+                                      account = {row.Unsigned(0), row.Unsigned(2)};
+                                      hash = row.Text(1);
+                                    });
+      status.Update(s.Query("SELECT times FROM wrong WHERE who = ?1 AND since_s > ?2",
+                            {who, NowS() - kWrongKeptS}, [&](const SqlRow& row) { wrong = row.Integer(0); }));
+      return status;
     });
     if (!read.ok()) co_return read;
+    if (wrong >= kMostWrong)
+      co_return absl::ResourceExhaustedError("too many passwords were wrong: try again in 15 minutes");
     // An unknown name takes as long, so that the time does not tell which names there are.
-    const absl::StatusOr<std::string> right = co_await Hash(ctx, [&]() -> absl::StatusOr<std::string> {
+    const bool right = co_await Offloading([&] {
       const std::string composed = Composed(request.password());
       // One that was stored as it was typed is right, too.
-      const bool is = IsPassword(composed, hash) ||
-                      (composed != request.password() && IsPassword(request.password(), hash));
-      return is ? "yes" : "";
+      return IsPassword(composed, hash) ||
+             (composed != request.password() && IsPassword(request.password(), hash));
     });
-    if (!right.ok()) co_return right.status();
-    if (right->empty()) co_return absl::UnauthenticatedError("the name or the password is wrong");
+    if (!right || wrong > 0) {
+      absl::Status counted = co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+        return right ? s.Execute("DELETE FROM wrong WHERE who = ?1", {who}) : CountWrong(s, who);
+      });
+      if (!counted.ok()) co_return counted;
+    }
+    if (!right) co_return absl::UnauthenticatedError("the name or the password is wrong");
     co_return account;
+  }
+  static absl::Status CountWrong(SqlSession& s, const std::string& who) {
+    const int64_t now_s = NowS();
+    absl::Status status = s.Execute(
+        "DELETE FROM wrong WHERE who IN (SELECT who FROM wrong WHERE since_s <= ?1 ORDER BY since_s LIMIT "
+        "16)",
+        {now_s - kWrongKeptS});
+    if (!status.ok()) return status;
+    return s.Execute(
+        "INSERT INTO wrong(who, times, since_s) VALUES (?1, 1, ?2) ON CONFLICT(who) DO UPDATE SET"
+        " times = CASE WHEN wrong.since_s > ?3 THEN wrong.times + 1 ELSE 1 END,"
+        " since_s = CASE WHEN wrong.since_s > ?3 THEN wrong.since_s ELSE excluded.since_s END",
+        {who, now_s, now_s - kWrongKeptS});
   }
 
   Coroutine ById(Context& ctx, const Ids& request, People* reply) override {
@@ -394,7 +430,7 @@ HostedService HostedUser(const std::string& application) {
                                 " hash BLOB NOT NULL) STRICT",
                                 "ALTER TABLE users ADD COLUMN closed INTEGER NOT NULL DEFAULT 0",
                                 "CREATE INDEX closed_users ON users(id) WHERE closed = 1", kOnceSchema,
-                                kEndedSchema, kCodesSchema});
+                                kEndedSchema, kCodesSchema, kWrongSchema});
             if (!db.ok()) return db.status();
             auto secret = TokenSecret(options->data);
             if (!secret.ok()) return secret.status();

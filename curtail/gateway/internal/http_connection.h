@@ -112,6 +112,7 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
 
   // The owner's notes.
   bool dirty = false;  // it waits for a Flush()
+  std::string host;    // the client's address, without its port; empty for a Unix socket
   curtail::internal::SilentList<HttpConnection>::Place place;
 
  private:
