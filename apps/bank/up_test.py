@@ -53,6 +53,8 @@ def use(address, payer, payee):
 
     credentials = {"name": "eve", "password": "a password"}
     fresh = rest(address, "POST", "/v1/customers", credentials)[1]["token"]
+    guessed = [rest(address, "POST", "/v1/sessions", {"name": "nobody", "password": "a wrong guess"})[0] for _ in range(6)]
+    assert guessed == [401] * 5 + [429], guessed
     opened = rest(address, "POST", "/v1/accounts", {}, fresh)[1]
     assert rest(address, "GET", "/v1/accounts", token=fresh)[1] == {"accounts": [opened]}, opened
     empty = rest(address, "GET", f"/v1/accounts/{opened['id']}/balance", token=fresh)
