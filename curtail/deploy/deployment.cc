@@ -267,6 +267,16 @@ absl::Status Deployment::Spawn(Instance& instance, const Launch& launch) {
   if (!program.ok()) return program.status();
   argv->front() = *std::move(program);
   argv->insert(argv->begin(), launch.wrapper.begin(), launch.wrapper.end());
+  if (!service.failover.empty()) {
+    setup.failover = true;
+    absl::StatusOr<std::vector<std::string>> failover =
+        CommandOf(topology_, service, instance.number, addresses_, setup);
+    if (!failover.ok()) return failover.status();
+    program = FindProgram(failover->front());
+    if (!program.ok()) return program.status();
+    failover->front() = *std::move(program);
+    instance.failover = *std::move(failover);
+  }
   absl::StatusOr<std::vector<std::string>> wrapper = WrapperOf(service, instance.number);
   if (!wrapper.ok()) return wrapper.status();
   if (!wrapper->empty()) {

@@ -114,8 +114,9 @@ absl::StatusOr<std::vector<std::string>> CommandOf(const Topology& topology, con
     variables[absl::StrCat(call.name(), ".address")] = absl::StrJoin(wanted_of(call), ",");
     variables[absl::StrCat(call.name(), ".target")] = target_of(call);
   }
-  absl::StatusOr<std::vector<std::string>> expanded = ExpandAll(service.run, variables);
-  if (!expanded.ok()) return expanded;
+  absl::StatusOr<std::vector<std::string>> expanded =
+      ExpandAll(setup.failover ? service.failover : service.run, variables);
+  if (!expanded.ok() || setup.failover) return expanded;
   std::vector<std::string> argv = *std::move(expanded);
   const auto add = [&argv](const std::string& flag, const std::string& value) {
     if (!value.empty()) argv.insert(argv.end(), {flag, value});

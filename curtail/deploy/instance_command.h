@@ -22,6 +22,7 @@ struct InstanceSetup {
   std::string http_admin;
   std::string user;          // ${user}; empty: the one that this process runs as
   bool memory_only = false;  // say how much memory it takes, and end
+  bool failover = false;     // ServiceSpec::failover in place of the program
   // Has a file NAME.addresses for each service that scales while serving; empty: there are none.
   std::string registry;
   std::vector<std::string> more_flags;  // of its own

@@ -89,6 +89,8 @@ void ReadKey(const std::string& key, const YAML::Node& value, ServiceSpec* s) {
     if (s->run.empty()) Fail(value, "run: name a program");
   } else if (key == "run_at_port") {
     s->run_at_port = Words(value, key);
+  } else if (key == "failover") {
+    s->failover = Words(value, key);
   } else if (key == "keeps") {
     s->keeps = Text(value, key);
   } else if (key == "scales") {
@@ -141,7 +143,7 @@ void ReadKey(const std::string& key, const YAML::Node& value, ServiceSpec* s) {
          absl::StrCat(
              "'", key,
              "' is no key of a service; there are run, shards, replicas, calls, stores, own, config, "
-             "policy, profile, listen, cpu, cpus, protocol, hosted, memory_mib, run_at_port, keeps, scales, "
+             "policy, profile, listen, cpu, cpus, protocol, hosted, memory_mib, run_at_port, failover, keeps, scales, "
              "secrets, links and entry"));
   }
 }

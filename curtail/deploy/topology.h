@@ -57,6 +57,9 @@ struct ServiceSpec {
   // `run` of a program that must listen at a port, as on other machines than its callers'; empty:
   // `run`.
   std::vector<std::string> run_at_port;
+  // The command that makes another replica the primary, before ${...} is replaced, for `curtail
+  // failover`; empty: no replica of it is another's standby.
+  std::vector<std::string> failover;
   // The variable that names the folder in which it keeps its data; empty: it keeps none.
   std::string keeps;
   // True if several processes may share the requests of an instance, as they do where a cluster

@@ -39,10 +39,12 @@ absl::Status Topology::Replicate(int count) {
 }
 
 absl::Status Topology::BringIn(std::string_view store) {
-  // Other programs that services call, and that are no curtail services.
+  // Other programs that services call, and that are no curtail services. Replicas may call each other.
   std::vector<std::string> stores;
   for (const ServiceSpec& s : services) {
-    if (!s.IsHosted() && s.calls.empty()) stores.push_back(s.name);
+    const bool calls_others = std::any_of(s.calls.begin(), s.calls.end(),
+                                          [&](const Wiring& call) { return call.service != s.name; });
+    if (!s.IsHosted() && !calls_others) stores.push_back(s.name);
   }
   if (std::find(stores.begin(), stores.end(), store) == stores.end()) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -39,7 +39,7 @@ using internal::Surroundings;
 
 namespace {
 
-constexpr int kBroken = 99, kBadConfiguration = 104;
+constexpr int kLate = 1, kBroken = 99, kBadConfiguration = 104;
 
 // `text` is CLI11's about a wrong command line; it ends its lines itself.
 void LogComplaint(std::string text) {
@@ -461,6 +461,7 @@ int RunHost(int argc, char** argv, const HostProgram& program, bool words) {
     const absl::Status status = command->run();
     if (status.ok()) return 0;
     const int code = Fail(program.name, status);
+    if (absl::IsDeadlineExceeded(status)) return kLate;
     return absl::IsDataLoss(status) ? kBroken : code;
   }
   absl::StatusOr<Surroundings> around = Surroundings::From(flags);

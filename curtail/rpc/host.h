@@ -123,8 +123,8 @@ struct HostCommand {
   std::string help;
   std::string examples = {};  // the end of `shop generate --help`
   std::function<void(Flags& flags)> flags = nullptr;
-  // Errors: printed; the process ends with 99 for DATA_LOSS, data that a check found broken, else
-  // with 104.
+  // Errors: printed; the process ends with 99 for DATA_LOSS, data that a check found broken, with 1
+  // for DEADLINE_EXCEEDED, else with 104.
   std::function<absl::Status()> run;
 };
 

@@ -13,6 +13,9 @@
 //  P6  Writers of one schema take turns by a lock of the server, as they do with a file. So a work sees what it
 //      changes, and nothing has to be run twice.
 //  P7  Integers, text and bytes go in binary form. Others are not used.
+//  P8  A connection to one of several servers begins with a write that the standby has acknowledged. So all that the session
+//      can see is on both. A primary that died before its standby had a commit shows this commit when it is back, and a
+//      session that answered from it would answer what a promotion takes back.
 #include "curtail/store/sql/postgresql.h"
 
 #include <libpq-fe.h>
@@ -32,6 +35,7 @@ namespace curtail::internal {
 namespace {
 
 constexpr char kGone[] = "is gone";
+constexpr std::string_view kTakesNoWrites = "25006";
 // Runs of a statement that leave together.
 constexpr int kMostLooks = 64;  // at a connection between transactions, for an answer that was not waited for
 constexpr size_t kMostRuns = 256;
@@ -44,7 +48,7 @@ constexpr std::array<ErrorClass, 16> kErrors = {{
     {"23505", absl::StatusCode::kAlreadyExists},
     {"23", absl::StatusCode::kFailedPrecondition},
     {"22", absl::StatusCode::kInvalidArgument},
-    {"25006", absl::StatusCode::kPermissionDenied},  // a read that writes
+    {kTakesNoWrites, absl::StatusCode::kPermissionDenied},  // a read that writes
     {"28", absl::StatusCode::kPermissionDenied},
     {"42501", absl::StatusCode::kPermissionDenied},
     {"53300", absl::StatusCode::kUnavailable},  // too many connections
@@ -109,22 +113,23 @@ absl::StatusOr<PostgresqlSession::Result> PostgresqlSession::Next(Deadline deadl
 
 absl::Status PostgresqlSession::TooLong() const {
   return absl::ResourceExhaustedError(
-      Join("postgresql ", options_.address, " answered with more than ", options_.max_reply_bytes, " bytes"));
+      Join("postgresql ", addresses_[at_], " answered with more than ", options_.max_reply_bytes, " bytes"));
 }
 
 absl::Status PostgresqlSession::Strange() {
   Drop();
-  return absl::UnavailableError(Join("postgresql ", options_.address, " answered what was not asked"));
+  return absl::UnavailableError(Join("postgresql ", addresses_[at_], " answered what was not asked"));
 }
 
 absl::Status PostgresqlSession::Gone() const {
-  return absl::UnavailableError(Join("postgresql ", options_.address, " is gone"));
+  return absl::UnavailableError(Join("postgresql ", addresses_[at_], " is gone"));
 }
 
 absl::Status PostgresqlSession::ErrorOf(const Result& result, std::string_view sql) {
   const char* const state = PQresultErrorField(result.get(), PG_DIAG_SQLSTATE);
   if (state == nullptr) return Broken(kGone);
-  const absl::StatusCode code = CodeOfState(state);
+  moved_ = moved_ || (several() && writes_ && std::string_view(state) == kTakesNoWrites);
+  const absl::StatusCode code = moved_ ? absl::StatusCode::kUnavailable : CodeOfState(state);
   // As SqliteSession::Error(). The server's own words name its files.
   if (code == absl::StatusCode::kResourceExhausted)
     return absl::Status(
@@ -189,7 +194,7 @@ absl::Status PostgresqlSession::Receive(absl::FunctionRef<void(size_t run, const
     const bool skipped = PQpipelineStatus(connection_) == PQ_PIPELINE_ABORTED;
     if (wanted && !skipped && PQsetSingleRowMode(connection_) == 0) return Lost();
     absl::Status answered = TakeAnswer(sent, deadline, &bytes, [&](const SqlRow& one) { row(run, one); });
-    if (connection_ != nullptr && PQstatus(connection_) == CONNECTION_BAD) Drop(/*lost=*/true);
+    if (connection_ != nullptr && (moved_ || PQstatus(connection_) == CONNECTION_BAD)) Drop(/*lost=*/true);
     if (connection_ == nullptr) return answered;
     if (!answered.ok() && sent.kind == Sent::Kind::kPrepare) statements_.erase(sent.sql);
     status.Update(std::move(answered));
@@ -314,9 +319,15 @@ void PostgresqlSession::LookForItsEnd() {
 
 absl::Status PostgresqlSession::Begin(bool write) {
   if (connection_ != nullptr) LookForItsEnd();  // P4
-  absl::Status status = connection_ == nullptr ? Connect() : absl::OkStatus();
+  absl::Status status;
+  if (connection_ == nullptr) {
+    if (several() && !search_) search_ = Deadline::In(options_.patience);
+    status = several() ? ConnectUntil(*search_) : Connect();
+  }
   if (!status.ok()) return status;
+  search_.reset();
   transaction_ = Transaction::kOpen;
+  writes_ = write;
   if (!write) return Later("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
   status = Later("BEGIN");
   if (status.ok())

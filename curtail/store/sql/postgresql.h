@@ -9,6 +9,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,19 +29,24 @@ namespace curtail::internal {
 
 // A PostgresqlSession is one connection, and makes a new one when that has broken. Every wait ends: at the deadline, or
 // when the server does not answer in Options::patience. For one thread at a time, which sleeps while it waits.
+//
+// With several addresses it connects to the server that takes writes, and reads there, too. It looks again when the
+// connection breaks, or the server refuses a write because it takes none (SQLSTATE 25006).
 class PostgresqlSession final : public SqlSession {
  public:
   struct Options {
-    // "unix:PATH" or "HOST:PORT". PATH is a socket as servers make it, DIR/.s.PGSQL.NUMBER, or a link to one. What else
-    // libpq wants to know is in its environment: PGUSER, PGPASSWORD, PGDATABASE (postgres), PGSSLMODE.
+    // "unix:PATH" or "HOST:PORT", or several with commas between them: a primary and its standbys, in any order. PATH is
+    // a socket as servers make it, DIR/.s.PGSQL.NUMBER, or a link to one. What else libpq wants to know is in its
+    // environment: PGUSER, PGPASSWORD, PGDATABASE (postgres), PGSSLMODE.
     std::string address;
     std::string schema;
     Nanos patience = std::chrono::seconds(5);
+    // False: a loss of power may lose what was acknowledged. The end of a primary that has a standby does not.
     bool sync = true;
     // Of the rows that answer one call, and of one row, which libpq holds whole.
     size_t max_reply_bytes = 16u << 20;
   };
-  // Connects; waits for a server that starts. Errors: INVALID_ARGUMENT for the address or the schema (lower-case
+  // Connects; waits for a server that starts, and six times as long for one of several. Errors: INVALID_ARGUMENT for the address or the schema (lower-case
   // letters, digits and _), UNAVAILABLE, PERMISSION_DENIED.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<SqlSession>> Open(const Options& options);
   ~PostgresqlSession() override;
@@ -52,8 +58,9 @@ class PostgresqlSession final : public SqlSession {
   [[nodiscard]] absl::Status Later(std::string_view sql) override;
   int64_t changes() const override { return changes_; }
   [[nodiscard]] absl::Status Migrate(const std::vector<std::string>& steps) override;
-  // Connects again where that is needed. The first statement has the errors of the beginning. One that writes waits for
-  // the others of this schema, in all processes.
+  // Connects again where that is needed; to one of several servers for as long as Options::patience, since one of them
+  // may become the primary. The first statement has the errors of the beginning. One that writes waits for the others of
+  // this schema, in all processes.
   [[nodiscard]] absl::Status Begin(bool write) override;
   // UNAVAILABLE: it may have happened.
   [[nodiscard]] absl::Status Commit() override;
@@ -69,7 +76,14 @@ class PostgresqlSession final : public SqlSession {
   using Result = std::unique_ptr<pg_result, FreeResult>;
 
   absl::Status Connect();
+  // Connects, again and again until `end`.
+  absl::Status ConnectUntil(Deadline end);
+  bool several() const { return addresses_.size() > 1; }
+  // Makes a connection to one of the servers, the present one first.
   absl::Status Reach();
+  absl::Status ReachPresent();
+  // P8. Errors: UNAVAILABLE.
+  absl::Status ProveStandby();
   // Ends the connection. `lost`: it broke, or was silent for too long, while a caller waited for an answer.
   void Drop(bool lost = false);
   // By what libpq says of the connection.
@@ -110,9 +124,14 @@ class PostgresqlSession final : public SqlSession {
 
   // Immutable after construction.
   const Options options_;
+  const std::vector<std::string> addresses_;
   TargetConnections& counts_;  // thread-safe by itself
 
+  size_t at_ = 0;  // of the addresses, the present one
   pg_conn* connection_ = nullptr;
+  std::optional<Deadline> search_;  // for a primary, since Begin() missed it
+  bool writes_ = false;             // the transaction
+  bool moved_ = false;              // the server said that it takes no writes
   std::map<std::string, std::string, std::less<>> statements_;  // names of the prepared
   uint64_t prepared_ = 0;                                       // numbers the names
   std::deque<Sent> sent_;

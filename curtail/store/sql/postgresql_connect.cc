@@ -45,6 +45,15 @@ std::optional<Place> PlaceOf(std::string_view address) {
   return Place{path.substr(0, at), path.substr(at + kSocket.size())};
 }
 
+std::vector<std::string> AddressesOf(std::string_view list) {
+  std::vector<std::string> addresses;
+  for (size_t comma = 0; comma != std::string_view::npos; list.remove_prefix(std::min(list.size(), comma + 1))) {
+    comma = list.find(',');
+    addresses.emplace_back(list.substr(0, comma));
+  }
+  return addresses;
+}
+
 bool IsSchema(std::string_view name) {
   return !name.empty() && name.size() < 64 &&
          std::ranges::all_of(
@@ -56,17 +65,24 @@ bool IsSchema(std::string_view name) {
 absl::StatusOr<std::unique_ptr<SqlSession>> PostgresqlSession::Open(const Options& options) {
   if (!IsSchema(options.schema)) return absl::InvalidArgumentError(Join(options.schema, " is no schema"));
   std::unique_ptr<PostgresqlSession> session(new PostgresqlSession(options));
-  const Deadline deadline = Deadline::In(options.patience);
+  // A primary that starts serves once its standby follows.
+  const Nanos patience = session->several() ? 6 * options.patience : options.patience;
+  if (absl::Status status = session->ConnectUntil(Deadline::In(patience)); !status.ok()) return status;
+  return session;
+}
+
+absl::Status PostgresqlSession::ConnectUntil(Deadline end) {
   while (true) {
-    absl::Status status = session->Connect();
-    if (status.ok()) return session;
-    if (!absl::IsUnavailable(status) || deadline.Expired()) return status;
+    absl::Status status = Connect();
+    if (!absl::IsUnavailable(status) || end.Expired() || deadline_.Expired()) return status;
     poll(nullptr, 0, static_cast<int>(InMillis(kPauseOfConnect)));  // it starts; nothing tells when it serves
   }
 }
 
 PostgresqlSession::PostgresqlSession(const Options& options)
-    : options_(options), counts_(*ConnectionCounts::ToStores().For(Join("postgresql ", options.address))) {}
+    : options_(options),
+      addresses_(AddressesOf(options.address)),
+      counts_(*ConnectionCounts::ToStores().For(Join("postgresql ", options.address))) {}
 
 PostgresqlSession::~PostgresqlSession() { Drop(); }
 
@@ -83,12 +99,12 @@ void PostgresqlSession::Drop(bool lost) {
   statements_.clear();
   sent_.clear();
   transaction_ = Transaction::kNone;
-  reading_ = false;
+  reading_ = moved_ = false;
 }
 
 absl::Status PostgresqlSession::Broken(std::string_view how) const {
   const std::string reason = LineOf(PQerrorMessage(connection_));
-  return absl::UnavailableError(Join("postgresql ", options_.address, " ", how, ": ", reason));
+  return absl::UnavailableError(Join("postgresql ", addresses_[at_], " ", how, ": ", reason));
 }
 
 absl::Status PostgresqlSession::Lost(std::string_view how) {
@@ -112,11 +128,48 @@ absl::Status PostgresqlSession::Connect() {
 }
 
 absl::Status PostgresqlSession::Reach() {
-  const std::optional<Place> place = PlaceOf(options_.address);
+  if (!several()) return ReachPresent();
+  const Deadline caller = deadline_, end = EndOfAnswer();
+  absl::Status problem;
+  for (size_t left = addresses_.size(); left > 0; --left) {
+    // Each of those that are left has its share: a server that is held up answers nothing.
+    deadline_ = Deadline::In(end.Remaining() / static_cast<int64_t>(left));
+    absl::Status reached = ReachPresent();
+    if (reached.ok()) reached = ProveStandby();
+    deadline_ = caller;
+    if (reached.ok() || caller.Expired()) return reached;
+    Drop();
+    at_ = (at_ + 1) % addresses_.size();
+    // One that is away may be no link at the moment.
+    if (absl::IsInvalidArgument(reached) && (problem.ok() || absl::IsInvalidArgument(problem))) {
+      problem = reached;
+    } else {
+      problem = absl::UnavailableError(
+          Join(problem.ok() ? "no server takes writes: " : Join(Message(problem), "; "), Message(reached)));
+    }
+  }
+  return problem;
+}
+
+absl::Status PostgresqlSession::ProveStandby() {
+  // A commit that waits for a standby that is not there would hold a connection of the server for ever.
+  constexpr char kWrite[] =
+      "SELECT CASE WHEN current_setting('synchronous_standby_names') = '' OR EXISTS (SELECT FROM "
+      "pg_stat_replication WHERE sync_state IS NULL OR sync_state IN ('sync', 'quorum')) THEN "
+      "(pg_logical_emit_message(true, 'curtail', ''::text) IS NOT NULL)::int ELSE 0 END";
+  bool proved = false;
+  absl::Status status = Query(kWrite, {}, [&](const SqlRow& row) { proved = row.Integer(0) == 1; });
+  if (status.ok() && !proved)
+    return absl::UnavailableError(Join("postgresql ", addresses_[at_], " waits for its standby"));
+  return status;
+}
+
+absl::Status PostgresqlSession::ReachPresent() {
+  const std::optional<Place> place = PlaceOf(addresses_[at_]);
   if (!place.has_value()) {
     // The link to a socket goes and comes with its server.
-    if (was_there_) return absl::UnavailableError(Join("postgresql ", options_.address, " is gone"));
-    return absl::InvalidArgumentError(Join("no address of a PostgreSQL server: ", options_.address,
+    if (was_there_) return absl::UnavailableError(Join("postgresql ", addresses_[at_], " is gone"));
+    return absl::InvalidArgumentError(Join("no address of a PostgreSQL server: ", addresses_[at_],
                                            "; give HOST:PORT or unix:DIR/.s.PGSQL.5432"));
   }
   const char* const database = std::getenv("PGDATABASE");
@@ -124,14 +177,20 @@ absl::Status PostgresqlSession::Reach() {
       std::chrono::duration_cast<std::chrono::milliseconds>(options_.patience).count();
   const std::string settings =
       Join("-c search_path=", options_.schema, " -c lock_timeout=", patience_ms,
-           " -c client_connection_check_interval=1000", options_.sync ? "" : " -c synchronous_commit=off");
-  const std::array<const char*, 8> keys = {"host",    "port",       "dbname",           "client_encoding",
-                                           "options", "gssencmode", "application_name", nullptr};
-  const std::array<const char*, 8> values = {place->host.c_str(),
+           " -c client_connection_check_interval=1000", options_.sync ? ""
+           : several()   ? " -c synchronous_commit=remote_write"
+                         : " -c synchronous_commit=off");
+  const std::array<const char*, 9> keys = {"host",       "port",
+                                           "dbname",     "client_encoding",
+                                           "options",    "target_session_attrs",
+                                           "gssencmode", "application_name",
+                                           nullptr};
+  const std::array<const char*, 9> values = {place->host.c_str(),
                                              place->port.c_str(),
                                              database == nullptr ? "postgres" : database,
                                              "UTF8",
                                              settings.c_str(),
+                                             several() ? "read-write" : "any",
                                              "disable",
                                              "curtail",
                                              nullptr};
@@ -167,7 +226,7 @@ absl::Status PostgresqlSession::Wait(short events, Deadline deadline) const {
     if (ready > 0) return absl::OkStatus();
     if (ready < 0 && errno != EINTR) return absl::UnavailableError("poll failed");
     if (ready < 0 || !deadline.Expired()) continue;
-    const std::string late = Join("postgresql ", options_.address, " did not answer in time");
+    const std::string late = Join("postgresql ", addresses_[at_], " did not answer in time");
     if (deadline_.Expired()) return absl::DeadlineExceededError(late);
     return absl::UnavailableError(late);
   }

@@ -442,6 +442,7 @@ std::optional<int> ParseCommandLine(int argc, char** argv, Console& console, Com
       {AddUp(app, &line->up), Command::kUp},
       {AddDown(app, &line->down), Command::kDown},
       {AddScale(app, &line->scale), Command::kScale},
+      {AddFailover(app, &line->failover), Command::kFailover},
       {AddRelay(app, &line->relay), Command::kRelay},
       {AddPs(app, &line->ps), Command::kPs},
       {AddLogs(app, &line->logs), Command::kLogs},

@@ -10,6 +10,7 @@
 #include "tools/curtail/compare/compare_command.h"
 #include "tools/curtail/compare/demo_command.h"
 #include "tools/curtail/deploy/down_command.h"
+#include "tools/curtail/deploy/failover_command.h"
 #include "tools/curtail/deploy/logs_command.h"
 #include "tools/curtail/deploy/ps_command.h"
 #include "tools/curtail/deploy/relay_command.h"
@@ -36,6 +37,7 @@ enum class Command {
   kUp,
   kDown,
   kScale,
+  kFailover,
   kRelay,
   kPs,
   kLogs,
@@ -61,6 +63,7 @@ struct CommandLine {
   UpFlags up;
   DownFlags down;
   ScaleFlags scale;
+  FailoverFlags failover;
   RelayFlags relay;
   PsFlags ps;
   LogsFlags logs;

@@ -9,6 +9,7 @@
 #include "tools/curtail/cli/command_examples.h"
 #include "tools/curtail/cli/request_flags.h"
 #include "tools/curtail/deploy/down_command.h"
+#include "tools/curtail/deploy/failover_command.h"
 #include "tools/curtail/deploy/logs_command.h"
 #include "tools/curtail/deploy/ps_command.h"
 #include "tools/curtail/deploy/relay_command.h"
@@ -184,6 +185,19 @@ CLI::App* AddScale(CLI::App& app, ScaleFlags* f) {
       "Examples:\n"
       "  curtail scale social/read-post 3\n"
       "  curtail scale social/read-post 1");
+  return command;
+}
+
+CLI::App* AddFailover(CLI::App& app, FailoverFlags* f) {
+  CLI::App* command = app.add_subcommand("failover", "Make the standby of a store its primary while the application serves");
+  command->add_option("APP/STORE", f->target, "A store of two replicas, of an application that is up")->required();
+  command->footer(
+      "The primary is ended, or killed if it does not answer. The standby becomes the primary, and the former\n"
+      "primary its standby. Nothing that was acknowledged is lost. If the standby may lack some of it, nothing\n"
+      "changes, and the command exits with 104.\n"
+      "Examples:\n"
+      "  curtail up bank --stores postgresql --set postgresql.replicas=2 --detach\n"
+      "  curtail failover bank/postgresql");
   return command;
 }
 

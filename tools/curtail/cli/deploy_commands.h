@@ -10,6 +10,7 @@ class App;
 namespace curtail::tool {
 
 struct DownFlags;
+struct FailoverFlags;
 struct ScaleFlags;
 struct RelayFlags;
 struct LogsFlags;
@@ -28,6 +29,7 @@ struct UpFlags;
 CLI::App* AddUp(CLI::App& app, UpFlags* f);
 CLI::App* AddDown(CLI::App& app, DownFlags* f);
 CLI::App* AddScale(CLI::App& app, ScaleFlags* f);
+CLI::App* AddFailover(CLI::App& app, FailoverFlags* f);
 CLI::App* AddRelay(CLI::App& app, RelayFlags* f);
 CLI::App* AddProvision(CLI::App& app, ProvisionFlags* f);
 CLI::App* AddPs(CLI::App& app, PsFlags* f);

@@ -25,6 +25,8 @@ int main(int argc, char** argv) {
       return RunRelay(line.relay, console, stop);
     case Command::kScale:
       return RunScale(line.scale, console, stop);
+    case Command::kFailover:
+      return RunFailover(line.failover, console);
     case Command::kPs:
       return RunPs(line.ps, console);
     case Command::kLogs:

@@ -31,6 +31,7 @@ using internal::JsonNode;
 constexpr int kSchemaVersion = 1;
 constexpr size_t kMaxState = size_t{16} << 20;
 constexpr size_t kMaxProcesses = 1u << 16;
+constexpr size_t kMaxWords = 1024;
 constexpr int kMaxPid = 1 << 30;
 constexpr int kLockTries = 20;
 constexpr useconds_t kLockRetryUs = 10000;
@@ -113,6 +114,7 @@ std::string ToJson(const UpState& state) {
                          {"http_admin", p.http_admin},
                          {"under", p.under},
                          {"log", p.log},
+                         {"failover", p.failover},
                          {"scales", p.scales},
                          {"restarts", p.restarts},
                          {"problem", p.problem},
@@ -162,6 +164,7 @@ absl::StatusOr<UpState> ParseUpState(std::string_view text) {
     p.http_admin = node["http_admin"].Text();
     p.under = node["under"].Text();
     p.log = node["log"].Text();
+    node["failover"].ForItems(kMaxWords, [&p](const JsonNode& word) { p.failover.push_back(word.Text()); });
     p.scales = node["scales"].Flag();
     p.restarts = node["restarts"].Int(kMaxPid);
     p.problem = node["problem"].Text();

@@ -42,6 +42,7 @@ struct ProcessState {
   std::string http_admin;  // of curl --unix-socket; empty: none
   std::string under;       // the config or policy it was started under; empty: its default
   std::string log;         // path; empty: none
+  std::vector<std::string> failover;  // argv that makes another replica the primary; empty: none
   bool scales = false;     // `curtail scale` may change how many there are of its service
   int restarts = 0;
   std::string problem;          // why it ended last

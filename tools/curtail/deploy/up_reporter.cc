@@ -47,6 +47,7 @@ void UpReporter::Changed(const deploy::Instance& instance) {
   p.http_admin = instance.http_admin;
   p.under = instance.service->policy.empty() ? instance.service->config : instance.service->policy;
   p.log = instance.log;
+  p.failover = instance.failover;
   p.scales = instance.service->ScalesWhileServing();
   p.restarts = instance.restarts;
   p.problem = instance.problem;
