@@ -41,9 +41,9 @@ struct Instance {
   std::string name;
   State state = State::kStarting;
   std::string address;
-  std::string admin;       // address; empty: none
-  std::string http_admin;  // with /metrics; address, empty: none
-  std::string log;         // path
+  std::string admin;                  // address; empty: none
+  std::string http_admin;             // with /metrics; address, empty: none
+  std::string log;                    // path
   std::vector<std::string> failover;  // argv that makes another replica the primary; empty: none
   int restarts = 0;
   std::string problem;                  // why it ended last, with the end of its log

@@ -139,12 +139,12 @@ void ReadKey(const std::string& key, const YAML::Node& value, ServiceSpec* s) {
         Fail(value, std::string(parsed.status().message()));
     }
   } else {
-    Fail(value,
-         absl::StrCat(
-             "'", key,
-             "' is no key of a service; there are run, shards, replicas, calls, stores, own, config, "
-             "policy, profile, listen, cpu, cpus, protocol, hosted, memory_mib, run_at_port, failover, keeps, scales, "
-             "secrets, links and entry"));
+    Fail(value, absl::StrCat(
+                    "'", key,
+                    "' is no key of a service; there are run, shards, replicas, calls, stores, own, config, "
+                    "policy, profile, listen, cpu, cpus, protocol, hosted, memory_mib, run_at_port, "
+                    "failover, keeps, scales, "
+                    "secrets, links and entry"));
   }
 }
 

@@ -115,6 +115,28 @@ TEST(TopologyTest, AServiceWithoutReplicasIsNotThere) {
   EXPECT_THAT(t.LeaveOutAbsent().message(), HasSubstr("mid-tier is what clients call"));
 }
 
+TEST(TopologyTest, AStoreWhoseReplicasCallEachOtherIsAStore) {
+  Topology t = Parsed(R"(
+application: own
+services:
+  sql: {run: "sql --socket ${address} --replicas ${sql.address}", failover: "sql --failover ${sql.address}",
+        protocol: sql, calls: [sql], replicas: 0}
+  front: {run: front, stores: [sql], entry: true}
+)");
+  ASSERT_TRUE(t.BringIn("sql").ok());
+  ASSERT_TRUE(t.Set("sql.replicas", "2").ok());
+  const Addresses addresses = {{"sql", {"unix:/a", "unix:/b"}}};
+  EXPECT_THAT(*CommandOf(t, *t.Find("sql"), 1, addresses, {.listen = "unix:/b"}),
+              ElementsAre("sql", "--socket", "/b", "--replicas", "unix:/a,unix:/b"));
+  EXPECT_THAT(*CommandOf(t, *t.Find("sql"), 1, addresses, {.listen = "unix:/b", .failover = true}),
+              ElementsAre("sql", "--failover", "unix:/a,unix:/b"));
+  EXPECT_THAT(*CommandOf(t, t.entry(), 0, addresses, {}),
+              ElementsAre("front", "--store", "sql=unix:/a,unix:/b"));
+  ASSERT_TRUE(t.Set("sql.replicas", "0").ok());
+  ASSERT_TRUE(t.LeaveOutAbsent().ok());
+  EXPECT_EQ(t.Find("sql"), nullptr);
+}
+
 TEST(TopologyTest, EachOfItsOwnNeedsAsMany) {
   Topology t = Parsed(kStores);
   ASSERT_TRUE(t.Set("leaf.shards", "3").ok());

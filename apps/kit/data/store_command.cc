@@ -56,7 +56,9 @@ HostCommand PostgresqlCommand(const std::string& application) {
   };
   auto options = std::make_shared<Options>();
   return {.name = "postgresql",
-          .help = "Run a PostgreSQL server, or a primary and its standby, that keep their data in the folder of the stores",
+          .help =
+              "Run a PostgreSQL server, or a primary and its standby, that keep their data in the folder of "
+              "the stores",
           .examples = Join("Examples:\n  ", application, " postgresql --socket /tmp/sql\n  ", application,
                            " postgresql --socket /tmp/b --replicas /tmp/a,/tmp/b\n  ", application,
                            " postgresql --failover --replicas /tmp/a,/tmp/b"),
@@ -66,21 +68,24 @@ HostCommand PostgresqlCommand(const std::string& application) {
                 flags.Add("--socket", &options->socket, "The Unix socket on which it listens");
                 flags.Add("--replicas", &options->replicas,
                           "The sockets of both replicas, if there are two; its own is one of them");
-                flags.Add("--failover", &options->failover,
-                          "End the primary, and make the standby the primary. Both replicas must be looked after");
+                flags.Add(
+                    "--failover", &options->failover,
+                    "End the primary, and make the standby the primary. Both replicas must be looked after");
               },
           .run = [=]() -> absl::Status {
             const absl::StatusOr<std::string> folder = DataFolder(application, options->data);
             if (!folder.ok()) return folder.status();
-            PostgresqlGroup group{.folder = *folder + "/postgresql",
-                                  .sockets = SocketsOf(options->replicas.empty() ? options->socket : options->replicas)};
+            PostgresqlGroup group{
+                .folder = *folder + "/postgresql",
+                .sockets = SocketsOf(options->replicas.empty() ? options->socket : options->replicas)};
             if (options->failover) {
               return FailOverPostgresql(group, Deadline::In(kFailoverPatience),
                                         [](std::string_view step) { std::cout << step << std::endl; });
             }
             const auto own = std::ranges::find(group.sockets, options->socket);
             if (own == group.sockets.end())
-              return absl::InvalidArgumentError("--socket and --replicas: give this server's socket, and one that is among --replicas");
+              return absl::InvalidArgumentError(
+                  "--socket and --replicas: give this server's socket, and one that is among --replicas");
             return BecomePostgresql(group, static_cast<size_t>(own - group.sockets.begin()));
           }};
 }

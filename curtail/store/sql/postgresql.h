@@ -129,9 +129,9 @@ class PostgresqlSession final : public SqlSession {
 
   size_t at_ = 0;  // of the addresses, the present one
   pg_conn* connection_ = nullptr;
-  std::optional<Deadline> search_;  // for a primary, since Begin() missed it
-  bool writes_ = false;             // the transaction
-  bool moved_ = false;              // the server said that it takes no writes
+  std::optional<Deadline> search_;                              // for a primary, since Begin() missed it
+  bool writes_ = false;                                         // the transaction
+  bool moved_ = false;                                          // the server said that it takes no writes
   std::map<std::string, std::string, std::less<>> statements_;  // names of the prepared
   uint64_t prepared_ = 0;                                       // numbers the names
   std::deque<Sent> sent_;

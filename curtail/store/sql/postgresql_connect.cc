@@ -47,7 +47,8 @@ std::optional<Place> PlaceOf(std::string_view address) {
 
 std::vector<std::string> AddressesOf(std::string_view list) {
   std::vector<std::string> addresses;
-  for (size_t comma = 0; comma != std::string_view::npos; list.remove_prefix(std::min(list.size(), comma + 1))) {
+  for (size_t comma = 0; comma != std::string_view::npos;
+       list.remove_prefix(std::min(list.size(), comma + 1))) {
     comma = list.find(',');
     addresses.emplace_back(list.substr(0, comma));
   }
@@ -175,11 +176,11 @@ absl::Status PostgresqlSession::ReachPresent() {
   const char* const database = std::getenv("PGDATABASE");
   const int64_t patience_ms =
       std::chrono::duration_cast<std::chrono::milliseconds>(options_.patience).count();
-  const std::string settings =
-      Join("-c search_path=", options_.schema, " -c lock_timeout=", patience_ms,
-           " -c client_connection_check_interval=1000", options_.sync ? ""
-           : several()   ? " -c synchronous_commit=remote_write"
-                         : " -c synchronous_commit=off");
+  const std::string settings = Join("-c search_path=", options_.schema, " -c lock_timeout=", patience_ms,
+                                    " -c client_connection_check_interval=1000",
+                                    options_.sync ? ""
+                                    : several()   ? " -c synchronous_commit=remote_write"
+                                                  : " -c synchronous_commit=off");
   const std::array<const char*, 9> keys = {"host",       "port",
                                            "dbname",     "client_encoding",
                                            "options",    "target_session_attrs",

@@ -32,7 +32,7 @@ constexpr Nanos kEndPatience = std::chrono::seconds(10);
 constexpr Nanos kAskAgain = std::chrono::seconds(1);
 constexpr int kAgainMs = 20;
 
-// Whether commits wait for a standby that has caught up.
+// Counts the standbys that have caught up and that commits wait for.
 std::string FollowedQuery() {
   return Join("SELECT count(*) FROM pg_stat_replication WHERE application_name = '", internal::kStandbyName,
               "' AND state = 'streaming' AND sync_state = 'sync'");
@@ -64,8 +64,7 @@ Looked LookAt(const PostgresqlGroup& group, size_t server) {
 absl::StatusOr<PostgresqlRoles> Wanted(const PostgresqlGroup& group, bool* answers) {
   const absl::StatusOr<std::optional<PostgresqlRoles>> roles = internal::ReadRoles(group);
   if (!roles.ok()) return roles.status();
-  if (!roles->has_value())
-    return Refused(Join("there is no standby: ", group.folder, ".roles is missing"));
+  if (!roles->has_value()) return Refused(Join("there is no standby: ", group.folder, ".roles is missing"));
   const PostgresqlRoles now = **roles;
   const Looked primary = LookAt(group, now.primary);
   *answers = primary.answers;
@@ -105,12 +104,13 @@ absl::Status Promote(const PostgresqlGroup& group, size_t server, Deadline deadl
     if (session.ok()) {
       const absl::StatusOr<int64_t> in_recovery = Ask(**session, internal::kInRecovery);
       if (in_recovery.ok() && *in_recovery == 0) return absl::OkStatus();
-      problem = in_recovery.ok() ? Ask(**session, "SELECT pg_promote(false)::int").status() : in_recovery.status();
+      problem =
+          in_recovery.ok() ? Ask(**session, "SELECT pg_promote(false)::int").status() : in_recovery.status();
     }
     poll(nullptr, 0, kAgainMs);
   }
-  return absl::DeadlineExceededError(
-      Join("replica ", server, " is to be the primary, and is not yet; repeat the command. ", Message(problem)));
+  return absl::DeadlineExceededError(Join(
+      "replica ", server, " is to be the primary, and is not yet; repeat the command. ", Message(problem)));
 }
 
 // 5. Errors: DEADLINE_EXCEEDED.
@@ -125,8 +125,9 @@ absl::Status AwaitWrite(const PostgresqlGroup& group, size_t server, Deadline de
                   .status();
     if (problem.ok()) return problem;
   }
-  return absl::DeadlineExceededError(Join("replica ", server, " is the primary, and takes no writes before replica ",
-                                          1 - server, " follows it; its log says why. ", Message(problem)));
+  return absl::DeadlineExceededError(Join("replica ", server,
+                                          " is the primary, and takes no writes before replica ", 1 - server,
+                                          " follows it; its log says why. ", Message(problem)));
 }
 
 }  // namespace
@@ -137,11 +138,12 @@ absl::Status FailOverPostgresql(const PostgresqlGroup& group, Deadline deadline,
   const auto alone = internal::TakeLock(group.folder + ".failover", Deadline::In(Nanos(0)));
   if (absl::IsDeadlineExceeded(alone.status())) return Refused("another failover is in progress");
   if (!alone.ok()) return alone.status();
+  TimePoint begun = Now();
   bool answers = false;
   absl::StatusOr<PostgresqlRoles> roles = Wanted(group, &answers);
   if (!roles.ok()) return roles.status();
   const size_t next = roles->primary, former = 1 - next;
-  const TimePoint begun = Now();
+  if (answers) begun = Now();  // it took writes until now
   if (const auto now = internal::ReadRoles(group); now.ok() && (*now)->primary == next) {
     say(Join("a failover to replica ", next, " had begun, and goes on"));
   } else {
@@ -159,7 +161,8 @@ absl::Status FailOverPostgresql(const PostgresqlGroup& group, Deadline deadline,
   if (absl::Status writes = AwaitWrite(group, next, deadline); !writes.ok()) return writes;
   roles->standby = Standby::kComplete;
   if (absl::Status written = internal::WriteRoles(group, *roles); !written.ok()) return written;
-  say(Join("replica ", former, " is its standby; no write was possible for ", static_cast<int64_t>(InMillis(Now() - begun)), " ms"));
+  say(Join("replica ", former, " is its standby; no write was possible for ",
+           static_cast<int64_t>(InMillis(Now() - begun)), " ms"));
   return absl::OkStatus();
 }
 

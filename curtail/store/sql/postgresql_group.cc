@@ -53,7 +53,8 @@ std::vector<pid_t> HoldersOf(const std::string& path) {
     const pid_t pid = std::atoi(process.path().filename().c_str());
     if (pid <= 1 || pid == getpid()) continue;
     std::error_code gone;
-    for (fs::directory_iterator fd(process.path() / "fd", gone), end; !gone && fd != end; fd.increment(gone)) {
+    for (fs::directory_iterator fd(process.path() / "fd", gone), end; !gone && fd != end;
+         fd.increment(gone)) {
       struct stat held = {};
       if (stat(fd->path().c_str(), &held) != 0 || held.st_dev != file.st_dev || held.st_ino != file.st_ino)
         continue;
@@ -81,7 +82,8 @@ absl::StatusOr<std::optional<PostgresqlRoles>> ReadRoles(const PostgresqlGroup& 
   std::string primary, standby, how;
   file >> primary >> roles.primary >> standby >> how;
   const auto* const known = std::ranges::find(kStandbyWords, how);
-  if (!file || roles.primary > 1 || primary != "primary" || standby != "standby" || known == kStandbyWords.end())
+  if (!file || roles.primary > 1 || primary != "primary" || standby != "standby" ||
+      known == kStandbyWords.end())
     return absl::FailedPreconditionError(Join(RolesOf(group), " does not say which server is the primary"));
   roles.standby = static_cast<PostgresqlRoles::Standby>(known - kStandbyWords.begin());
   return roles;
@@ -89,8 +91,8 @@ absl::StatusOr<std::optional<PostgresqlRoles>> ReadRoles(const PostgresqlGroup& 
 
 absl::Status WriteRoles(const PostgresqlGroup& group, const PostgresqlRoles& roles) {
   const std::string path = RolesOf(group), next = path + ".new";
-  const std::string text = Join("primary ", roles.primary, "\nstandby ",
-                                kStandbyWords[static_cast<size_t>(roles.standby)], "\n");
+  const std::string text =
+      Join("primary ", roles.primary, "\nstandby ", kStandbyWords[static_cast<size_t>(roles.standby)], "\n");
   const int fd = open(next.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   const bool written = fd >= 0 && write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
   if (!SyncAndClose(fd) || !written || rename(next.c_str(), path.c_str()) != 0) return CannotWrite(path);
@@ -121,7 +123,8 @@ void AskToEnd(const PostgresqlGroup& group, size_t server) {
   if (std::ranges::find(holders, postmaster) != holders.end()) kill(postmaster, SIGINT);
 }
 
-absl::StatusOr<std::unique_ptr<SqlSession>> ConnectTo(const PostgresqlGroup& group, size_t server, Nanos patience) {
+absl::StatusOr<std::unique_ptr<SqlSession>> ConnectTo(const PostgresqlGroup& group, size_t server,
+                                                      Nanos patience) {
   return PostgresqlSession::Open(
       {.address = Join("unix:", group.sockets[server]), .schema = "public", .patience = patience});
 }

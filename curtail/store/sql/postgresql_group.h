@@ -47,7 +47,8 @@ absl::Status WriteRoles(const PostgresqlGroup& group, const PostgresqlRoles& rol
 
 enum class Holders : uint8_t { kLeave, kKill };
 // Takes the lock of `path`, once the processes that hold it have ended; kKill ends them (SIGKILL). Errors: DEADLINE_EXCEEDED, FAILED_PRECONDITION.
-absl::StatusOr<UniqueFd> TakeLock(const std::string& path, Deadline deadline, Holders holders = Holders::kLeave);
+absl::StatusOr<UniqueFd> TakeLock(const std::string& path, Deadline deadline,
+                                  Holders holders = Holders::kLeave);
 std::string LockOf(const PostgresqlGroup& group, size_t server);
 // Has to be free for a server to start.
 std::string StartLockOf(const PostgresqlGroup& group);
@@ -56,7 +57,8 @@ void AskToEnd(const PostgresqlGroup& group, size_t server);
 
 // A connection to one server, whatever its role. Waits for `patience` if the server is away. Errors: those of
 // PostgresqlSession.
-absl::StatusOr<std::unique_ptr<SqlSession>> ConnectTo(const PostgresqlGroup& group, size_t server, Nanos patience);
+absl::StatusOr<std::unique_ptr<SqlSession>> ConnectTo(const PostgresqlGroup& group, size_t server,
+                                                      Nanos patience);
 // The integer that a query without parameters returns. Errors: those of SqlSession.
 absl::StatusOr<int64_t> Ask(SqlSession& session, std::string_view sql);
 // 1 for a standby.

@@ -41,7 +41,8 @@ class PostgresqlPair : public testing::Test {
   }
   deploy::Process& Server(int server) { return *servers_[static_cast<size_t>(server)]; }
   void Start(int server) {
-    auto process = deploy::Process::Spawn({.name = Join(server), .argv = Words(Join(server)), .out_to_log = true});
+    auto process =
+        deploy::Process::Spawn({.name = Join(server), .argv = Words(Join(server)), .out_to_log = true});
     ASSERT_TRUE(process.ok()) << process.status();
     servers_[static_cast<size_t>(server)] = *std::move(process);
   }
@@ -77,8 +78,8 @@ class PostgresqlPair : public testing::Test {
   // Fails over. Once the roles have changed, servers that end are started again.
   Outcome FailOver() {
     const std::string before = Roles();
-    auto process = deploy::Process::Spawn({.name = "failover", .argv = Words("failover"), .log_path = dir_.File("log"),
-                                           .out_to_log = true});
+    auto process = deploy::Process::Spawn(
+        {.name = "failover", .argv = Words("failover"), .log_path = dir_.File("log"), .out_to_log = true});
     EXPECT_TRUE(process.ok()) << process.status();
     for (const Deadline deadline = Patience(); (*process)->Running() && !deadline.Expired();) {
       for (const int server : {0, 1}) {
@@ -198,7 +199,7 @@ TEST_F(PostgresqlPair, APrimaryThatDiedOrStallsIsReplaced) {
   ExpectAll(*ids, writer.acknowledged());
 }
 
-// Whether the copy is made again, or mended.
+// Its folder has no data any more, so there is nothing to mend.
 TEST_F(PostgresqlPair, AFormerPrimaryThatCannotBeMendedIsCopied) {
   auto db = Open(OptionsFor("copied"));
   ASSERT_TRUE(Insert(*db, 1).ok());
@@ -293,7 +294,8 @@ TEST_F(PostgresqlPair, ASingleServerIsThePrimary) {
   Server(0).Kill();
   Server(1).Kill();
   // The newer data is the other's.
-  auto refused = deploy::Process::Spawn({.name = "single", .argv = {POSTGRESQL_SERVER, Data(), dir_.File("c")}});
+  auto refused =
+      deploy::Process::Spawn({.name = "single", .argv = {POSTGRESQL_SERVER, Data(), dir_.File("c")}});
   ASSERT_TRUE(refused.ok());
   EXPECT_TRUE((*refused)->AwaitEnd(Patience()));
   EXPECT_NE((*refused)->Terminate(Nanos(0)), 0);

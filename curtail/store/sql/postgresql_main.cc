@@ -16,10 +16,10 @@ int main(int argc, char** argv) {
   if (argc > 3) group.sockets.push_back(sockets.substr(sockets.find(',') + 1));
   const std::string_view what = argc > 3 ? argv[3] : "0";
   const absl::Status status =
-      what == "failover" ? curtail::FailOverPostgresql(
-                               group, curtail::Deadline::In(std::chrono::seconds(100)),
-                               [](std::string_view step) { std::puts(std::string(step).c_str()); })
-                         : curtail::BecomePostgresql(group, what == "1" ? 1 : 0);
+      what == "failover"
+          ? curtail::FailOverPostgresql(group, curtail::Deadline::In(std::chrono::seconds(100)),
+                                        [](std::string_view step) { std::puts(std::string(step).c_str()); })
+          : curtail::BecomePostgresql(group, what == "1" ? 1 : 0);
   if (status.ok()) return 0;
   std::fprintf(stderr, "%s\n", std::string(curtail::Message(status)).c_str());
   return 1;

@@ -89,13 +89,13 @@ absl::StatusOr<std::string> OpenFolder(const std::string& path, const std::optio
   return opened;
 }
 
-// What the steps below share.
+// The server to be, for the steps below.
 struct Place {
   PostgresqlGroup group;
   size_t server = 0;
   std::optional<Runner> runner;
   fs::path programs;
-  std::string user;                                                          // of the database
+  std::string user;  // of the database
   std::string folder() const { return internal::FolderOf(group, server); }
 };
 
@@ -115,7 +115,8 @@ absl::Status RunProgram(const Place& place, const std::string& program, std::vec
 }
 
 // Makes the folder, by a function that fills an empty one.
-absl::Status MakeFolder(const Place& place, const std::function<absl::Status(const std::string& folder)>& fill) {
+absl::Status MakeFolder(const Place& place,
+                        const std::function<absl::Status(const std::string& folder)>& fill) {
   const std::string made = place.folder() + ".new";
   std::error_code error;
   fs::remove_all(made, error);
@@ -147,7 +148,8 @@ bool Has(const Place& place, const char* file) {
 absl::Status Mark(const Place& place, const std::string& folder, const char* file) {
   const int fd = open(Join(folder, "/", file).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
   if (fd < 0) return Failed(file);
-  const bool made = (!place.runner || fchown(fd, place.runner->uid, place.runner->gid) == 0) && fsync(fd) == 0;
+  const bool made =
+      (!place.runner || fchown(fd, place.runner->uid, place.runner->gid) == 0) && fsync(fd) == 0;
   close(fd);
   return made ? absl::OkStatus() : Failed(file);
 }
@@ -164,7 +166,8 @@ absl::Status AwaitPrimary(const Place& place, size_t primary) {
       if (status.ok() && *standby == 0) return status;
     }
     if (deadline.Expired())
-      return absl::DeadlineExceededError(Join("replica ", primary, " does not become the primary: ", Message(status)));
+      return absl::DeadlineExceededError(
+          Join("replica ", primary, " does not become the primary: ", Message(status)));
     poll(nullptr, 0, kLookAgainMs);
   }
 }
@@ -176,19 +179,22 @@ absl::Status Rewind(const Place& place, const std::string& source) {
   if (rename(place.folder().c_str(), aside.c_str()) != 0) return Failed(aside);
   const absl::StatusOr<std::string> opened = OpenFolder(aside, place.runner);
   if (!opened.ok()) return opened.status();
-  absl::Status status = RunProgram(place, "pg_rewind", {"-D", *opened, "--source-server", source + " dbname=postgres"});
+  absl::Status status =
+      RunProgram(place, "pg_rewind", {"-D", *opened, "--source-server", source + " dbname=postgres"});
   if (status.ok()) status = Mark(place, *opened, "standby.signal");
   if (status.ok() && rename(aside.c_str(), place.folder().c_str()) != 0) status = Failed(place.folder());
   return status;
 }
 
 // `sockets` is the folder of the primary's socket. The primary acknowledges nothing meanwhile, as it has no standby (G5).
-absl::Status CopyPrimary(const Place& place, const internal::PostgresqlRoles& roles, const std::string& sockets) {
+absl::Status CopyPrimary(const Place& place, const internal::PostgresqlRoles& roles,
+                         const std::string& sockets) {
   std::error_code error;
   fs::remove_all(place.folder(), error);
   absl::Status status = MakeFolder(place, [&](const std::string& folder) {
-    absl::Status copied = RunProgram(place, "pg_basebackup", {"-D", folder, "-h", sockets, "-p", "5432", "-U",
-                                                              place.user, "-X", "stream", "-c", "fast"});
+    absl::Status copied = RunProgram(
+        place, "pg_basebackup",
+        {"-D", folder, "-h", sockets, "-p", "5432", "-U", place.user, "-X", "stream", "-c", "fast"});
     return copied.ok() ? Mark(place, folder, "standby.signal") : copied;
   });
   if (!status.ok()) return status;
@@ -254,14 +260,14 @@ std::vector<std::string> Settings(const std::string& conninfo, bool promoted) {
   std::vector<std::string> flags;
   for (std::string setting :
        {Join("synchronous_standby_names=", internal::kStandbyName), Join("primary_conninfo=", conninfo),
-        std::string("wal_retrieve_retry_interval=100ms"),
+        std::string("wal_retrieve_retry_interval=250ms"),
         std::string(promoted ? "restore_command=/bin/false" : "hot_standby=on")}) {
     flags.insert(flags.end(), {"-c", std::move(setting)});
   }
   return flags;
 }
 
-// What pg_rewind needs, which starts a server without the flags of this one. A standby that was away for so much of the log
+// Sets for good what pg_rewind needs, as it starts a server without the flags of this one. A standby that was away for so much of the log
 // is copied.
 absl::Status KeepLog(const Place& place) {
   constexpr std::string_view kSetting = "wal_log_hints = on";
@@ -299,7 +305,8 @@ absl::StatusOr<std::vector<std::string>> BeOneOfTwo(const Place& place) {
 
 absl::Status Become(Place place) {
   const std::string socket = place.group.sockets[place.server];
-  if (absl::Status free = internal::TakeLock(internal::StartLockOf(place.group), Deadline::In(kOwnPatience)).status();
+  if (absl::Status free =
+          internal::TakeLock(internal::StartLockOf(place.group), Deadline::In(kOwnPatience)).status();
       !free.ok()) {
     return free;
   }
@@ -326,10 +333,23 @@ absl::Status Become(Place place) {
   if (place.runner.has_value()) {
     if (absl::Status became = Become(*place.runner); !became.ok()) return became;
   }
-  std::vector<std::string> argv = {place.programs / "postgres", "-D", *data, "-c", "listen_addresses=", "-c",
-                                   "port=5432", "-c", Join("unix_socket_directories=", *opened), "-c",
-                                   "max_connections=300", "-c", "shared_buffers=32MB", "-c",
-                                   "log_min_messages=fatal", "-c", "jit=off"};
+  std::vector<std::string> argv = {place.programs / "postgres",
+                                   "-D",
+                                   *data,
+                                   "-c",
+                                   "listen_addresses=",
+                                   "-c",
+                                   "port=5432",
+                                   "-c",
+                                   Join("unix_socket_directories=", *opened),
+                                   "-c",
+                                   "max_connections=300",
+                                   "-c",
+                                   "shared_buffers=32MB",
+                                   "-c",
+                                   "log_min_messages=fatal",
+                                   "-c",
+                                   "jit=off"};
   argv.insert(argv.end(), more.begin(), more.end());
   return deploy::BecomeProgram(std::move(argv));
 }

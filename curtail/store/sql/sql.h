@@ -45,7 +45,8 @@ class Executor;
 struct SqlOptions {
   // The file; with `postgresql`, the name of the schema: lower-case letters, digits and _.
   std::string path;
-  // The server, "unix:PATH" or "HOST:PORT". PATH is a socket as servers make it,
+  // The server, "unix:PATH" or "HOST:PORT", or several with commas between them: a primary, which
+  // answers all calls, and its standbys, in any order. PATH is a socket as servers make it,
   // DIR/.s.PGSQL.NUMBER, or a link to one. libpq takes the rest from its environment: PGUSER,
   // PGPASSWORD, PGDATABASE (postgres), PGSSLMODE. Empty: SQLite.
   std::string postgresql = {};
@@ -62,7 +63,8 @@ struct SqlOptions {
   Nanos busy_timeout = std::chrono::seconds(5);
   // A file grows to this at most; 0: to what the disk holds.
   uint64_t max_bytes = 0;
-  // A write that was acknowledged survives a loss of power. Without it, only the process's end.
+  // A write that was acknowledged survives a loss of power. Without it, only the process's end; of a
+  // primary with a standby also the end of the primary.
   bool sync = true;
 };
 

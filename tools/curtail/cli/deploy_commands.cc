@@ -189,11 +189,15 @@ CLI::App* AddScale(CLI::App& app, ScaleFlags* f) {
 }
 
 CLI::App* AddFailover(CLI::App& app, FailoverFlags* f) {
-  CLI::App* command = app.add_subcommand("failover", "Make the standby of a store its primary while the application serves");
-  command->add_option("APP/STORE", f->target, "A store of two replicas, of an application that is up")->required();
+  CLI::App* command =
+      app.add_subcommand("failover", "Make the standby of a store its primary while the application serves");
+  command->add_option("APP/STORE", f->target, "A store of two replicas, of an application that is up")
+      ->required();
   command->footer(
-      "The primary is ended, or killed if it does not answer. The standby becomes the primary, and the former\n"
-      "primary its standby. Nothing that was acknowledged is lost. If the standby may lack some of it, nothing\n"
+      "The primary is ended, or killed if it does not answer. The standby becomes the primary, and the "
+      "former\n"
+      "primary its standby. Nothing that was acknowledged is lost. If the standby may lack some of it, "
+      "nothing\n"
       "changes, and the command exits with 104.\n"
       "Examples:\n"
       "  curtail up bank --stores postgresql --set postgresql.replicas=2 --detach\n"

@@ -29,7 +29,8 @@ int RunFailover(const FailoverFlags& flags, Console& console) {
   const std::string application = flags.target.substr(0, slash);
   const std::string store = slash == std::string::npos ? "" : flags.target.substr(slash + 1);
   const absl::StatusOr<UpState> state = ReadUpState(application);
-  if (!state.ok()) return Refuse(console, std::string(Message(state.status())), "curtail ps lists what is up");
+  if (!state.ok())
+    return Refuse(console, std::string(Message(state.status())), "curtail ps lists what is up");
   int replicas = 0;
   std::vector<std::string> command;
   std::set<std::string> stores;
@@ -41,10 +42,11 @@ int RunFailover(const FailoverFlags& flags, Console& console) {
     command = process.failover;
   }
   if (command.empty()) {
-    return Refuse(console,
-                  absl::StrCat(application, " has no store ", store, " that can fail over",
-                               stores.empty() ? "" : absl::StrCat("; there are ", absl::StrJoin(stores, ", "))),
-                  absl::StrCat("curtail up ", application, " --stores postgresql --set postgresql.replicas=2"));
+    return Refuse(
+        console,
+        absl::StrCat(application, " has no store ", store, " that can fail over",
+                     stores.empty() ? "" : absl::StrCat("; there are ", absl::StrJoin(stores, ", "))),
+        absl::StrCat("curtail up ", application, " --stores postgresql --set postgresql.replicas=2"));
   }
   if (replicas < 2) {
     return Refuse(console, absl::StrCat(flags.target, " has one replica, and no standby"),

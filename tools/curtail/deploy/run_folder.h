@@ -38,12 +38,12 @@ struct ProcessState {
   pid_t pid = 0;        // 0: none now
   std::string protocol;
   std::string address;
-  std::string admin;       // empty: none
-  std::string http_admin;  // of curl --unix-socket; empty: none
-  std::string under;       // the config or policy it was started under; empty: its default
-  std::string log;         // path; empty: none
+  std::string admin;                  // empty: none
+  std::string http_admin;             // of curl --unix-socket; empty: none
+  std::string under;                  // the config or policy it was started under; empty: its default
+  std::string log;                    // path; empty: none
   std::vector<std::string> failover;  // argv that makes another replica the primary; empty: none
-  bool scales = false;     // `curtail scale` may change how many there are of its service
+  bool scales = false;                // `curtail scale` may change how many there are of its service
   int restarts = 0;
   std::string problem;          // why it ended last
   int64_t problem_unix_ms = 0;  // when

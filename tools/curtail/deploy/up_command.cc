@@ -307,12 +307,13 @@ int RunInBackground(const deploy::Topology& topology, const UpFlags& flags, Nano
 absl::Status PrintCommands(const deploy::Topology& topology, Console& console) {
   deploy::Addresses addresses;
   for (const deploy::ServiceSpec& service : topology.services) {
-    for (int i = 0; i < service.instances(); ++i) {
+    addresses[service.name] = service.external;
+    for (int i = 0; i < service.instances() && service.external.empty(); ++i)
+      addresses[service.name].push_back(absl::StrCat("<", deploy::InstanceName(service, i), ">"));
+  }
+  for (const deploy::ServiceSpec& service : topology.services) {
+    for (int i = 0; i < service.instances() && service.external.empty(); ++i) {
       const std::string name = deploy::InstanceName(service, i);
-      if (!service.external.empty()) {
-        addresses[service.name].push_back(service.external[static_cast<size_t>(i)]);
-        continue;
-      }
       deploy::InstanceSetup setup;
       setup.config = service.config, setup.policy = service.policy, setup.profile = service.profile;
       if (!service.IsHosted()) {
@@ -326,7 +327,6 @@ absl::Status PrintCommands(const deploy::Topology& topology, Console& console) {
       if (!words.ok()) return words.status();
       words->insert(words->end(), argv->begin(), argv->end());
       console.Print(absl::StrCat(name, ": ", absl::StrJoin(*words, " "), "\n"));
-      addresses[service.name].push_back(absl::StrCat("<", name, ">"));
     }
   }
   return absl::OkStatus();
