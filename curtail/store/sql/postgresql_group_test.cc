@@ -55,6 +55,10 @@ class PostgresqlPair : public testing::Test {
     }
   }
 
+  void TearDown() override {
+    for (const auto& server : servers_) server->Kill();
+  }
+
   // The standby's address first.
   SqlOptions OptionsFor(std::string schema) const {
     SqlOptions options;

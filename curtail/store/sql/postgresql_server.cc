@@ -251,24 +251,25 @@ absl::Status BeAlone(const Place& place) {
                                               ": start both, with postgresql.replicas=2, and let curtail "
                                               "failover make the first one the primary"));
   }
-  const auto other = internal::TakeLock(internal::LockOf(place.group, 1), Deadline::In(Nanos(0)));
+  const auto other = internal::TakeLock(internal::LockOf(place.group, 1), Deadline::In(kOwnPatience));
   if (!other.ok()) return absl::FailedPreconditionError("its standby still runs");
   return internal::WriteRoles(place.group, {});
 }
 
 std::vector<std::string> Settings(const std::string& conninfo, bool promoted) {
   std::vector<std::string> flags;
+  // A commit that reached the standby while it caught up waits for its next report.
   for (std::string setting :
        {Join("synchronous_standby_names=", internal::kStandbyName), Join("primary_conninfo=", conninfo),
-        std::string("wal_retrieve_retry_interval=250ms"),
+        std::string("wal_receiver_status_interval=1s"), std::string("wal_retrieve_retry_interval=250ms"),
         std::string(promoted ? "restore_command=/bin/false" : "hot_standby=on")}) {
     flags.insert(flags.end(), {"-c", std::move(setting)});
   }
   return flags;
 }
 
-// Sets for good what pg_rewind needs, as it starts a server without the flags of this one. A standby that was away for so much of the log
-// is copied.
+// Sets for good what pg_rewind needs, as it starts a server without the flags of this one. A standby that was away for
+// longer than the log that is kept cannot follow.
 absl::Status KeepLog(const Place& place) {
   constexpr std::string_view kSetting = "wal_log_hints = on";
   const std::string path = place.folder() + "/postgresql.conf";
