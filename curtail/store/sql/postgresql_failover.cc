@@ -28,6 +28,7 @@ using internal::PostgresqlRoles;
 using Standby = PostgresqlRoles::Standby;
 
 constexpr Nanos kLookPatience = std::chrono::seconds(2);
+constexpr Nanos kStandbyPatience = std::chrono::seconds(5);  // without it nothing can be done
 constexpr Nanos kEndPatience = std::chrono::seconds(10);
 constexpr Nanos kAskAgain = std::chrono::seconds(1);
 constexpr int kAgainMs = 20;
@@ -48,9 +49,9 @@ struct Looked {
   bool answers = false, in_recovery = false, in_sync = false;
 };
 
-Looked LookAt(const PostgresqlGroup& group, size_t server) {
+Looked LookAt(const PostgresqlGroup& group, size_t server, Nanos patience) {
   Looked looked;
-  const auto session = ConnectTo(group, server, kLookPatience);
+  const auto session = ConnectTo(group, server, patience);
   if (!session.ok()) return looked;
   const absl::StatusOr<int64_t> in_recovery = Ask(**session, internal::kInRecovery);
   const absl::StatusOr<int64_t> followers = Ask(**session, FollowedQuery());
@@ -66,11 +67,11 @@ absl::StatusOr<PostgresqlRoles> Wanted(const PostgresqlGroup& group, bool* answe
   if (!roles.ok()) return roles.status();
   if (!roles->has_value()) return Refused(Join("there is no standby: ", group.folder, ".roles is missing"));
   const PostgresqlRoles now = **roles;
-  const Looked primary = LookAt(group, now.primary);
+  const Looked primary = LookAt(group, now.primary, kLookPatience);
   *answers = primary.answers;
   if (primary.answers && primary.in_recovery) return now;
   const size_t standby = 1 - now.primary;
-  const Looked other = LookAt(group, standby);
+  const Looked other = LookAt(group, standby, kStandbyPatience);
   if (!other.answers || !other.in_recovery)
     return Refused(Join("replica ", standby, ", the standby, does not serve yet"));
   if (primary.answers && !primary.in_sync)
