@@ -114,8 +114,6 @@ float Score(const FollowModel& model, int from, int to) {
   return std::inner_product(taste, taste + rank, model.appeal().data() + ptrdiff_t{to} * rank, score);
 }
 
-double Logistic(double x) { return 1 / (1 + std::exp(-std::clamp(x, -30.0, 30.0))); }
-
 }  // namespace
 
 absl::StatusOr<FollowModel> TrainFollows(std::span<const FollowOf> follows, const FollowTraining& training) {
@@ -176,25 +174,9 @@ AdFeatures FeaturesOf(uint64_t user, uint64_t ad, std::string_view topic) {
 }
 
 AdsModel TrainAds(std::span<const AdShown> shown, const AdTraining& training) {
-  constexpr double kRate = 0.3, kFirst = 1e-6;
-  std::vector<double> weights(kAdWeights), squares(kAdWeights, kFirst);
-  std::vector<size_t> order(shown.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  Rng rng(training.seed);
-  for (uint32_t pass = 0; pass < training.passes; ++pass) {
-    for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[rng.Below(i)]);
-    for (const size_t i : order) {
-      const AdShown& one = shown[i];
-      double sum = 0;
-      for (const uint32_t place : one.features) sum += weights[place];
-      const double error = one.shown * Logistic(sum) - one.clicked;
-      for (const uint32_t place : one.features) {
-        const double slope = error + training.regularization * weights[place];
-        squares[place] += slope * slope;
-        weights[place] -= kRate * slope / std::sqrt(squares[place]);
-      }
-    }
-  }
+  std::vector<apps::LogisticCases> cases;
+  for (const AdShown& one : shown) cases.push_back({one.features, one.shown, one.clicked});
+  const std::vector<double> weights = apps::TrainLogistic(cases, kAdWeights, training);
   AdsModel model;
   model.mutable_weights()->Assign(weights.begin(), weights.end());
   return model;
@@ -203,7 +185,7 @@ AdsModel TrainAds(std::span<const AdShown> shown, const AdTraining& training) {
 double ClickProbability(const AdsModel& model, const AdFeatures& features) {
   double sum = 0;
   for (const uint32_t place : features) sum += double{model.weights(static_cast<int>(place))};
-  return Logistic(sum);
+  return apps::Logistic(sum);
 }
 
 double LogLoss(const AdsModel& model, std::span<const AdShown> shown) {

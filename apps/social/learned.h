@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "apps/kit/logistic.h"
 #include "models.pb.h"
 
 namespace curtail::social {
@@ -54,12 +55,7 @@ struct AdShown {
   AdFeatures features;
   uint32_t shown = 0, clicked = 0;
 };
-struct AdTraining {
-  uint32_t passes = 30;
-  double regularization = 1e-4;
-  uint64_t seed = 1;
-};
-// Logistic regression by AdaGrad (Duchi, Hazan, Singer, 2011).
+using AdTraining = apps::LogisticTraining;
 AdsModel TrainAds(std::span<const AdShown> shown, const AdTraining& training);
 // That a click follows. REQUIRES: Check() is OK.
 double ClickProbability(const AdsModel& model, const AdFeatures& features);
