@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/bank/audit.h"
 
+#include <map>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "apps/bank/books.h"
 #include "apps/bank/data.h"
+#include "apps/bank/interest.h"
 #include "apps/kit/data/folder.h"
 #include "apps/kit/hash_chain.h"
 #include "curtail/base/strings.h"
@@ -44,7 +46,69 @@ absl::Status ReadListed(const std::string& folder, uint32_t shards, Listed* list
     });
   };
   absl::Status status = read("accounts", "SELECT id, owner, 0 FROM accounts ORDER BY number");
-  return status.ok() ? read("credit-card", "SELECT id, id, -most FROM cards ORDER BY number") : status;
+  if (status.ok()) status = read("credit-card", "SELECT id, id, -most FROM cards ORDER BY number");
+  return status.ok() ? read("deposits", "SELECT id, id, 0 FROM terms ORDER BY id") : status;
+}
+
+// Balances that loans and deposits have at rest, by account.
+using Expected = std::vector<std::pair<uint64_t, int64_t>>;
+
+// A loan has a limit of all instalments, and owes the principal of all that are not paid.
+absl::Status ReadDebts(const std::string& folder, Listed* listed, Expected* expected) {
+  struct Owed {
+    int64_t limit = 0, debt = 0;
+    bool moves = false;
+  };
+  std::map<uint64_t, Owed> loans;
+  absl::Status status = apps::LookAtData(folder, "loan-request", [&](SqlSession& s) {
+    return s.Query(
+        "SELECT loan, cents, interest, (SELECT count(*) FROM payments WHERE id = repayment AND"
+        " payments.round = instalments.round AND state = ?1), (SELECT count(*) FROM payments WHERE"
+        " id = repayment AND open = 1) FROM instalments",
+        {Payment::BOOKED}, [&](const SqlRow& row) {
+          Owed& owed = loans[row.Unsigned(0)];
+          owed.limit += row.Integer(1);
+          if (row.Integer(3) == 0) owed.debt += row.Integer(1) - row.Integer(2);
+          owed.moves = owed.moves || row.Integer(4) > 0;
+        });
+  });
+  for (const auto& [id, owed] : loans) {
+    std::vector<int64_t>& of = (*listed)[apps::PartOf(id, listed->size())];
+    of.insert(of.end(), {static_cast<int64_t>(id), static_cast<int64_t>(id), -owed.limit});
+    if (!owed.moves) expected->emplace_back(id, -owed.debt);
+  }
+  return status;
+}
+
+// A deposit has its cents and the interest that was posted, until it is paid back.
+absl::Status ReadDeposits(const std::string& folder, Expected* expected) {
+  return apps::LookAtData(folder, "deposits", [&](SqlSession& s) {
+    return s.Query(
+        "SELECT id, cents, rate_bp, posted, (SELECT count(*) FROM breaks WHERE breaks.id = terms.id AND open "
+        "= 0)"
+        " FROM terms WHERE posted = accrued AND NOT EXISTS (SELECT 1 FROM breaks WHERE breaks.id = terms.id "
+        "AND"
+        " open = 1)",
+        {}, [&](const SqlRow& row) {
+          const int64_t interest = DaysInterest(row.Integer(1), static_cast<uint32_t>(row.Unsigned(2)),
+                                                static_cast<uint32_t>(row.Unsigned(3)));
+          expected->emplace_back(row.Unsigned(0), row.Integer(4) > 0 ? 0 : row.Integer(1) + interest);
+        });
+  });
+}
+
+absl::Status CheckBalances(SqlSession& s, const Shard& shard, const Expected& expected) {
+  absl::Status wrong;
+  for (const auto& [id, cents] : expected) {
+    if (apps::PartOf(id, shard.count) != shard.index) continue;
+    absl::Status status = s.Query(
+        "SELECT balance FROM accounts WHERE id = ?1 AND balance <> ?2", {id, cents}, [&](const SqlRow& row) {
+          wrong = absl::DataLossError(
+              Join("account ", id, " has ", row.Integer(0), " cents, but the loan or deposit ", cents));
+        });
+    if (!status.ok() || !wrong.ok()) return status.ok() ? wrong : status;
+  }
+  return wrong;
 }
 
 // The account and the cents of each payment that `access-control` has allowed.
@@ -98,7 +162,7 @@ absl::Status CheckDecisions(const std::string& folder) {
         },
         &head);
   });
-  for (const std::string_view service : {"payments", "card-payment"})
+  for (const std::string_view service : {"payments", "card-payment", "loan-request"})
     if (status.ok()) status = CheckAllowed(folder, service, allowed);
   return status;
 }
@@ -111,13 +175,22 @@ absl::Status Audit(const std::string& data) {
   const absl::StatusOr<uint32_t> shards = ShardsIn(*folder);
   if (!shards.ok()) return shards.status();
   Listed listed;
-  if (absl::Status status = ReadListed(*folder, *shards, &listed); !status.ok()) return status;
+  Expected expected;
+  absl::Status read = ReadListed(*folder, *shards, &listed);
+  if (read.ok()) read = ReadDebts(*folder, &listed, &expected);
+  if (read.ok()) read = ReadDeposits(*folder, &expected);
+  if (!read.ok()) return read;
   InTransit in_transit;
   for (Shard shard{0, *shards}; shard.index < shard.count; ++shard.index) {
     absl::Status status = apps::LookAtData(*folder, BooksOf(shard), [&](SqlSession& s) {
       absl::Status whole = AuditShard(s, &in_transit);
       return whole.ok() ? CheckListed(s, listed[shard.index]) : whole;
     });
+    if (!status.ok()) return absl::Status(status.code(), Join(BooksOf(shard), ": ", Message(status)));
+  }
+  for (Shard shard{0, *shards}; in_transit.pending == 0 && shard.index < shard.count; ++shard.index) {
+    absl::Status status = apps::LookAtData(*folder, BooksOf(shard),
+                                           [&](SqlSession& s) { return CheckBalances(s, shard, expected); });
     if (!status.ok()) return absl::Status(status.code(), Join(BooksOf(shard), ": ", Message(status)));
   }
   if (in_transit.pending > 0 || in_transit.cents == 0) return CheckDecisions(*folder);

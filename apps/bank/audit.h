@@ -10,7 +10,8 @@
 namespace curtail::bank {
 
 // Checks the books of each shard by its rules, that what left the shards has arrived if no transfer is pending, and that each
-// account that is listed has books in its shard under the same owner. Errors: DATA_LOSS with the first
+// account that is listed has books in its shard under the same owner. Loans owe what their schedules say, and deposits have
+// their interest, if nothing is on its way. Errors: DATA_LOSS with the first
 // row that breaks a rule; errors of ShardsIn() and of the stores.
 [[nodiscard]] absl::Status Audit(const std::string& data);
 

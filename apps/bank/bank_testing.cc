@@ -71,6 +71,12 @@ void BankTest::AwaitArrival(const std::string& token, uint64_t id) const {
   } while (payment.state() != Payment::ARRIVED);
 }
 
+void BankTest::AwaitCents(const Own& own, int64_t cents) const {
+  const Deadline deadline = Deadline::In(kMaxTestWait);
+  while (CentsOf(own) != cents && !deadline.Expired()) std::this_thread::yield();
+  EXPECT_EQ(CentsOf(own), cents);
+}
+
 std::vector<Movement> BankTest::AwaitMovements(const Own& own) const {
   Balance balance;
   EXPECT_TRUE(GetBalance(own.token, own.id, &balance).ok());

@@ -54,6 +54,15 @@ class BankTest : public testing::Test {
   // Another account than `own`, in the same shard or in another.
   const Own& Other(const Own& own, bool same_shard, bool same_customer = false) const;
 
+  template <class Call, class Request, class Reply>
+  absl::Status Send(Call call, const Request& request, Reply* reply, const std::string& key = {},
+                    Channel* by = nullptr, Nanos patience = kMaxTestWait) const {
+    Context ctx(patience);
+    if (!key.empty()) ctx.AddMetadata("idempotency-key", key);
+    const Bank::Stub stub(by == nullptr ? front_.get() : by);
+    return (stub.*call)(ctx, request, reply, nullptr);
+  }
+
   static PayRequest PaymentOf(const Own& from, const Own& to, int64_t cents) {
     PayRequest request;
     request.set_token(from.token), request.set_from(from.id);
@@ -96,6 +105,8 @@ class BankTest : public testing::Test {
     EXPECT_TRUE(status.ok()) << status;
     return balance.cents();
   }
+  // Money from another shard comes a moment later.
+  void AwaitCents(const Own& own, int64_t cents) const;
   absl::Status List(const std::string& token, uint64_t account, uint64_t before, Movements* reply) const {
     ActivityRequest request;
     request.set_token(token), request.set_account(account), request.set_before(before), request.set_limit(7);

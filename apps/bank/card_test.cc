@@ -23,15 +23,6 @@ using testing::HasSubstr;
 
 class CardTest : public BankFaultTest {
  protected:
-  template <class Call, class Request, class Reply>
-  absl::Status Send(Call call, const Request& request, Reply* reply, const std::string& key = {},
-                    Channel* by = nullptr, Nanos patience = kMaxTestWait) const {
-    Context ctx(patience);
-    if (!key.empty()) ctx.AddMetadata("idempotency-key", key);
-    const Bank::Stub stub(by == nullptr ? front_.get() : by);
-    return (stub.*call)(ctx, request, reply, nullptr);
-  }
-
   absl::Status Apply(const Own& who, int64_t income, int64_t limit, Application* reply,
                      const std::string& key = {}, Nanos patience = kMaxTestWait) const {
     CardApplication request;
@@ -80,11 +71,6 @@ class CardTest : public BankFaultTest {
     const Deadline deadline = Deadline::In(kMaxTestWait);
     while (BalanceOf(who).debt_cents() != cents && !deadline.Expired()) std::this_thread::yield();
     EXPECT_EQ(BalanceOf(who).debt_cents(), cents);
-  }
-  void AwaitCents(const Own& own, int64_t cents) const {
-    const Deadline deadline = Deadline::In(kMaxTestWait);
-    while (CentsOf(own) != cents && !deadline.Expired()) std::this_thread::yield();
-    EXPECT_EQ(CentsOf(own), cents);
   }
   CardList CardsOf(const Own& who) const {
     apps::TokenRequest request;

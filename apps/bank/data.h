@@ -36,6 +36,14 @@ struct Data : apps::DataOptions {
 // The bank's own account in a shard, which has no limit: the other side of deposits.
 inline uint64_t BanksOwn(size_t shard) { return apps::kInTransit + 1 + shard; }
 
+// The bank's account for interest in a shard of `shards`, which has no limit and is its own owner. Its id is in that shard, so that
+// transfers find it.
+inline uint64_t BanksInterest(size_t shard, size_t shards) {
+  uint64_t id = 1'000'000;  // above BanksOwn(), and below all ids that are given
+  while (apps::PartOf(id, shards) != shard) ++id;
+  return id;
+}
+
 // The same for the account of another customer as for an account that does not exist.
 inline absl::Status NoAccount(uint64_t account) {
   return absl::NotFoundError(Join("there is no account ", account));
@@ -50,6 +58,8 @@ class Shards {
   Posting::Stub Of(uint64_t account) const { return At(IndexOf(account)); }
   Posting::Stub At(size_t shard) const { return Posting::Stub(channels_[shard]); }
   size_t size() const { return channels_.size(); }
+  // The bank's account for interest in the shard of `account`.
+  uint64_t InterestBeside(uint64_t account) const { return BanksInterest(IndexOf(account), size()); }
 
  private:
   const std::vector<Channel*> channels_;

@@ -19,17 +19,16 @@ absl::Status Read(const apps::SagaRow& row, KeptPayment* kept) {
   return absl::DataLossError(Join("payment ", row.id, " is unreadable"));
 }
 
-// True for errors that the shard gives for ever.
-bool IsRefusal(const absl::Status& status) {
-  return absl::IsNotFound(status) || absl::IsFailedPrecondition(status) || absl::IsInvalidArgument(status);
-}
-
 }  // namespace
 
 apps::IdCount OneId() {
   apps::IdCount one;
   one.set_count(1);
   return one;
+}
+
+bool IsRefusal(const absl::Status& status) {
+  return absl::IsNotFound(status) || absl::IsFailedPrecondition(status) || absl::IsInvalidArgument(status);
 }
 
 std::string Orders::Schema() { return apps::SagaSchema(kTable); }
@@ -52,10 +51,11 @@ Act Orders::ActOf(const PaymentOrder& order, uint64_t id) {
   return act;
 }
 
-Orders::Orders(SqlDatabase& db, Env& env, int again)
+Orders::Orders(SqlDatabase& db, Env& env, int again, AroundTransfer around)
     : unique_id_(env.Stub<apps::UniqueId>("unique-id")),
       shards_(env),
       again_(again),
+      around_(std::move(around)),
       sagas_(db, kTable, [this](Context& ctx, apps::SagaRow& row) { return Book(ctx, row); }) {
   sagas_.WorkWhileServing(env);
 }
@@ -85,6 +85,7 @@ Coroutine Orders::Give(Context& ctx, const PaymentOrder& order, uint64_t id, uin
   KeptPayment kept;
   kept.set_payee(payee);
   kept.set_payer(payer);
+  kept.set_number(order.number());
   Payment& shown = *kept.mutable_shown();
   shown.set_id(id);
   shown.set_from(order.from());
@@ -115,6 +116,14 @@ Coroutine Orders::Book(Context& ctx, apps::SagaRow& row) {
   }
   KeptPayment kept;
   if (absl::Status read = Read(row, &kept); !read.ok()) co_return read;
+  if (row.state == Payment::BOOKED) {
+    absl::Status done = co_await around_.after(ctx, kept);
+    row.open = !done.ok();
+    co_return done;
+  }
+  absl::Status allowed;
+  if (around_.before) allowed = co_await around_.before(ctx, row, kept);
+  if (!allowed.ok() && !IsRefusal(allowed)) co_return allowed;
   TransferOrder transfer;
   transfer.set_owner(kept.payer());
   transfer.set_request(row.RequestName("payment"));
@@ -122,9 +131,16 @@ Coroutine Orders::Book(Context& ctx, apps::SagaRow& row) {
   transfer.set_to(kept.payee());
   transfer.set_cents(kept.shown().cents());
   transfer.set_text(kept.shown().text());
-  auto [entry] = co_await WhenAll(ctx, Ask(shards_.Of(transfer.from()), Posting::kTransfer, transfer));
+  absl::StatusOr<Entry> entry = Entry();
+  if (!allowed.ok()) {
+    entry = allowed;
+  } else {
+    auto [transferred] =
+        co_await WhenAll(ctx, Ask(shards_.Of(transfer.from()), Posting::kTransfer, transfer));
+    entry = std::move(transferred);
+  }
   if (!entry.ok() && !IsRefusal(entry.status())) co_return entry.status();
-  row.open = false;
+  row.open = entry.ok() && around_.after;
   row.state = entry.ok() ? Payment::BOOKED : Payment::REFUSED;
   if (entry.ok()) {
     kept.mutable_shown()->set_version(entry->version());

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -24,10 +25,21 @@ namespace curtail::bank {
 // The request for one id.
 apps::IdCount OneId();
 
+// True for errors that a shard gives for ever.
+bool IsRefusal(const absl::Status& status);
+
+// The work of a service around the transfer of an order. Either may run several times for one order, also at once, and may be empty.
+struct AroundTransfer {
+  // Runs before the shard is asked. NOT_FOUND, FAILED_PRECONDITION and INVALID_ARGUMENT refuse the order.
+  std::function<Coroutine(Context& ctx, const apps::SagaRow& row, const KeptPayment& kept)> before = nullptr;
+  // Runs once it is booked, until it has returned OK.
+  std::function<Coroutine(Context& ctx, const KeptPayment& kept)> after = nullptr;
+};
+
 // Thread-safe. All calls have the errors of SqlDatabase, `posting` and `unique-id`, too.
 class Orders {
  public:
-  // The table, a step of the schema of the service.
+  // The table `payments`, a step of the schema of the service.
   static std::string Schema();
   // INVALID_ARGUMENT: the cents, the text or the time are out of bounds.
   static absl::Status Check(const PaymentOrder& order);
@@ -36,7 +48,7 @@ class Orders {
 
   // `db` has Schema(). `env` and `db` outlive the object. `again`, as of Saga::Begin(), is REFUSED if a repetition of a refused
   // order tries again, or Saga::kNeverAgain if it is refused again.
-  Orders(SqlDatabase& db, Env& env, int again);
+  Orders(SqlDatabase& db, Env& env, int again, AroundTransfer around = {});
 
   // Takes an order to pay to an IBAN, in the name of whoever `access` finds to own the account; or, without it, in the name of `payer`.
   // Errors: as Check(), Give(), AccessControl::May() and Accounts::Resolve(); INVALID_ARGUMENT: the account pays itself.
@@ -60,6 +72,7 @@ class Orders {
   const apps::UniqueId::Stub unique_id_;
   const Shards shards_;
   const int again_;
+  const AroundTransfer around_;
   apps::Saga sagas_;
 };
 

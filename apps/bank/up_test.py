@@ -3,6 +3,7 @@
 """Starts the whole bank, loads it, uses it over REST, and audits it. Usage: up_test.py FORM CURTAIL BANK"""
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -12,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../kit/testing"))
 from rest import MAX_WAIT_S, rest, use_page  # noqa: E402
 
 FORMS = {"processes": ["--stores", "postgresql", "--scale", "2"], "monolith": ["--monolith"]}
-PROCESSES = {"processes": 16, "monolith": 2}
+PROCESSES = {"processes": 24, "monolith": 2}
 DEPOSIT = 5000
 
 
@@ -50,6 +51,36 @@ def use(address, payer, payee):
     balance = rest(address, "GET", f"/v1/cards/{card['id']}/balance", token=token)[1]
     assert int(balance.get("debtCents", 0)) + int(balance["availableCents"]) == int(card["limitCents"]), balance
     assert rest(address, "GET", f"/v1/cards/{card['id']}/balance", token=payee[0])[0] == 404
+
+    products = rest(address, "GET", "/v1/loan-products")[1]["products"]
+    assert [product["name"] for product in products] == ["personal", "mortgage"], products
+    status, quote = rest(address, "GET", "/v1/loan-quotes?product=personal&cents=100000&months=12")
+    assert status == 200 and sum(int(one["cents"]) for one in quote["instalments"]) == 100000 + int(quote["interestCents"])
+    loan = {"product": "personal", "cents": "100000", "months": 12, "features": [{"name": "housing", "value": "own"}]}
+    status, refused = rest(address, "POST", "/v1/loans", loan, token)
+    assert status == 400 and "is missing" in refused["message"], refused
+    with open(os.path.join(os.path.dirname(__file__), "applicant.h"), encoding="ascii") as file:
+        good = re.findall(r'\{"(\w+)",\s*"([^"]*)"', file.read())
+    loan["features"] = [{"name": name, "value": value} for name, value in good]
+    status, offer = rest(address, "POST", "/v1/loans", loan, token, key="car")
+    assert status == 200 and rest(address, "POST", "/v1/loans", loan, token, key="car") == (200, offer), offer
+    for _ in range(2):
+        running = rest(address, "POST", f"/v1/loans/{offer['id']}/acceptance", {"account": account}, token)[1]
+        assert running["state"] == "RUNNING" and running["debtCents"] == "100000", running
+    due = {"number": 1, "from": account}
+    while (repaid := rest(address, "POST", f"/v1/loans/{offer['id']}/repayments", due, token, key="first"))[0] == 400:
+        assert time.monotonic() < deadline, repaid  # the money is on its way
+    assert rest(address, "POST", f"/v1/loans/{offer['id']}/repayments", due, token, key="first")[1] == repaid[1], repaid
+    assert rest(address, "POST", f"/v1/loans/{offer['id']}/repayments", due, token)[0] == 400
+    seen = rest(address, "GET", f"/v1/loans/{offer['id']}", token=token)[1]
+    assert [one.get("paid") for one in seen["quote"]["instalments"]] == [True] + 11 * [None], seen
+    assert rest(address, "GET", f"/v1/loans/{offer['id']}", token=payee[0])[0] == 404
+    status, deposit = rest(address, "POST", "/v1/deposits", {"from": account, "cents": "10", "days": 30}, token)
+    assert status == 200 and rest(address, "GET", f"/v1/deposits/{deposit['id']}", token=token) == (200, deposit)
+    assert rest(address, "GET", f"/v1/deposits/{deposit['id']}", token=payee[0])[0] == 404
+    while (broken := rest(address, "DELETE", f"/v1/deposits/{deposit['id']}", token=token))[0] == 503:
+        assert time.monotonic() < deadline, broken
+    assert broken[1]["state"] == "PAID_BACK", broken
 
     credentials = {"name": "eve", "password": "a password"}
     fresh = rest(address, "POST", "/v1/customers", credentials)[1]["token"]
@@ -114,7 +145,7 @@ def main(form, curtail, bank):
         try:
             processes = json.loads(run(curtail, "ps", "--json"))[0]["processes"]
             assert len(processes) == PROCESSES[form], processes
-            for mix in ("mixed", "balance", "activity", "pay", "card"):
+            for mix in ("mixed", "balance", "activity", "pay", "card", "quote", "loan"):
                 run(curtail, "load", "bank", "--mix", mix, "--rps", "40", "--requests", "20", "--timeout", "10s", "--json",
                     scratch + "/run.json", codes=(0, 98))
                 result = json.load(open(scratch + "/run.json"))["runs"][0]

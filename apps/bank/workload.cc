@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/bank/applicant.h"
 #include "apps/bank/data.h"
 #include "bank.curtail.h"
 #include "curtail/base/rng.h"
@@ -19,9 +20,11 @@ namespace {
 constexpr uint32_t kPageLength = 10;
 constexpr uint64_t kMostPaid = 100;  // cents: an opening deposit lasts for thousands
 
-std::vector<std::string_view> Mixes() { return {"mixed", "balance", "activity", "pay", "card"}; }
+std::vector<std::string_view> Mixes() {
+  return {"mixed", "balance", "activity", "pay", "card", "quote", "loan"};
+}
 
-enum class Kind { kBalance, kActivity, kPay, kOwnTransfer, kPurchase, kPayCard };
+enum class Kind { kBalance, kActivity, kPay, kOwnTransfer, kPurchase, kPayCard, kQuote, kLoan };
 
 class BankWorkload final : public Workload {
  public:
@@ -38,6 +41,7 @@ class BankWorkload final : public Workload {
     Rng rng = RngOf(index);
     const apps::LoadUser& caller = users_[choice_.Index(index)];
     const Kind kind = KindOf(rng);
+    if (kind == Kind::kQuote || kind == Kind::kLoan) return LoanRequestOf(rng, caller, kind);
     const size_t number = rng.Below(caller.more.size() / 2);
     const uint64_t account = std::stoull(caller.more[2 * number]);
     if (kind == Kind::kBalance) {
@@ -63,7 +67,8 @@ class BankWorkload final : public Workload {
     return request.SerializeAsString();
   }
 
-  // A page is right if its balances follow from its movements; a payment, if it has left the payer's account.
+  // A page is right if its balances follow from its movements; a payment, if it has left the payer's account; a loan, if its
+  // instalments sum to it and its interest.
   double Score(uint64_t index, std::string_view reply) const override {
     Rng rng = RngOf(index);
     const auto parsed = [&](auto& message) {
@@ -77,6 +82,14 @@ class BankWorkload final : public Workload {
     if (kind == Kind::kActivity) {
       Movements page;
       return parsed(page) && IsWhole(page) ? 1 : 0;
+    }
+    if (kind == Kind::kQuote) {
+      LoanQuote quote;
+      return parsed(quote) && IsWhole(quote) ? 1 : 0;
+    }
+    if (kind == Kind::kLoan) {
+      Loan loan;
+      return parsed(loan) && loan.id() > 0 && IsWhole(loan.quote()) ? 1 : 0;
     }
     Payment payment;
     return parsed(payment) && (payment.state() == Payment::BOOKED || payment.state() == Payment::ARRIVED) &&
@@ -97,6 +110,10 @@ class BankWorkload final : public Workload {
         return Bank::kPurchase.path;
       case Kind::kPayCard:
         return Bank::kPayCard.path;
+      case Kind::kQuote:
+        return Bank::kQuoteLoan.path;
+      case Kind::kLoan:
+        return Bank::kApplyForLoan.path;
       default:
         return Bank::kPay.path;
     }
@@ -109,6 +126,12 @@ class BankWorkload final : public Workload {
         return false;
     }
     return true;
+  }
+
+  static bool IsWhole(const LoanQuote& quote) {
+    int64_t rest = quote.cents() + quote.interest_cents();
+    for (const Instalment& one : quote.instalments()) rest -= one.cents();
+    return rest == 0 && quote.instalments_size() > 0;
   }
 
   static int64_t CentsOf(Rng& rng) { return static_cast<int64_t>(1 + rng.Below(kMostPaid)); }
@@ -133,6 +156,26 @@ class BankWorkload final : public Workload {
     return request.SerializeAsString();
   }
 
+  // A quote of a personal loan, or an application for one by a good or a bad applicant.
+  static std::string LoanRequestOf(Rng& rng, const apps::LoadUser& caller, Kind kind) {
+    const auto cents = static_cast<int64_t>(100'000 * (1 + rng.Below(50)));
+    const auto months = static_cast<uint32_t>(6 + rng.Below(79));
+    if (kind == Kind::kQuote) {
+      LoanQuoteRequest request;
+      request.set_product("personal");
+      request.set_cents(cents);
+      request.set_months(months);
+      return request.SerializeAsString();
+    }
+    LoanApplication request;
+    request.set_token(caller.token);
+    request.set_product("personal");
+    request.set_cents(cents);
+    request.set_months(months);
+    *request.mutable_features() = Applicant(/*good=*/rng.Below(2) == 0);
+    return request.SerializeAsString();
+  }
+
   // Another account: of the caller, or of anyone.
   const std::string& PayeeOf(Rng& rng, const apps::LoadUser& caller, size_t number, Kind kind) const {
     const apps::LoadUser& payee = kind == Kind::kPay ? users_[rng.Below(users_.size())] : caller;
@@ -145,6 +188,8 @@ class BankWorkload final : public Workload {
   Kind Only() const {
     if (mix_ == "balance") return Kind::kBalance;
     if (mix_ == "card") return Kind::kPurchase;
+    if (mix_ == "quote") return Kind::kQuote;
+    if (mix_ == "loan") return Kind::kLoan;
     return mix_ == "activity" ? Kind::kActivity : Kind::kPay;
   }
   // The first choice that a request makes.
@@ -152,8 +197,10 @@ class BankWorkload final : public Workload {
     const double share = rng.Uniform01();
     if (mix_ == "card") return share < 0.5 ? Kind::kPurchase : Kind::kPayCard;
     if (mix_ != "mixed") return Only();
-    if (share < 0.42) return Kind::kBalance;
-    if (share < 0.69) return Kind::kActivity;
+    if (share < 0.40) return Kind::kBalance;
+    if (share < 0.669) return Kind::kActivity;
+    if (share < 0.689) return Kind::kQuote;
+    if (share < 0.69) return Kind::kLoan;
     if (share < 0.87) return Kind::kPay;
     if (share < 0.95) return Kind::kOwnTransfer;
     return share < 0.98 ? Kind::kPurchase : Kind::kPayCard;
