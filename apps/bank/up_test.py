@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../kit/testing"))
 from rest import MAX_WAIT_S, rest, use_page  # noqa: E402
 
 FORMS = {"processes": ["--stores", "postgresql", "--scale", "2"], "monolith": ["--monolith"]}
-PROCESSES = {"processes": 24, "monolith": 2}
+PROCESSES = {"processes": 25, "monolith": 2}
 DEPOSIT = 5000
 
 
@@ -81,6 +81,19 @@ def use(address, payer, payee):
     while (broken := rest(address, "DELETE", f"/v1/deposits/{deposit['id']}", token=token))[0] == 503:
         assert time.monotonic() < deadline, broken
     assert broken[1]["state"] == "PAID_BACK", broken
+
+    near = rest(address, "GET", "/v1/representatives?topic=loans&near.latitude=50&near.longitude=8&limit=1")[1]
+    assert [one["topic"] for one in near["representatives"]] == ["loans"], near
+    adviser = near["representatives"][0]["id"]
+    slot = rest(address, "GET", f"/v1/representatives/{adviser}/slots")[1]["startsMs"][-1]
+    booking = {"representative": adviser, "startsMs": slot}
+    status, booked = rest(address, "POST", "/v1/bookings", booking, token, key="advice")
+    assert status == 200 and rest(address, "POST", "/v1/bookings", booking, token, key="advice") == (200, booked), booked
+    assert rest(address, "POST", "/v1/bookings", booking, payee[0])[0] == 400
+    assert rest(address, "DELETE", f"/v1/bookings/{booked['id']}", token=payee[0])[0] == 404
+    assert rest(address, "DELETE", f"/v1/bookings/{booked['id']}", token=token)[1]["cancelled"] is True
+    assert rest(address, "POST", "/v1/messages", {"text": "Thank you"}, token)[0] == 200
+    assert [one["text"] for one in rest(address, "GET", "/v1/messages", token=token)[1]["messages"]] == ["Thank you"]
 
     credentials = {"name": "eve", "password": "a password"}
     fresh = rest(address, "POST", "/v1/customers", credentials)[1]["token"]
