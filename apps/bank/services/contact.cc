@@ -41,7 +41,7 @@ struct ContactService final : Contact::CoroutineService {
       found.emplace_back(request.has_near() ? KilometresBetween(request.near(), one.branch().place()) : 0,
                          &one);
     }
-    std::ranges::stable_sort(found, {}, [](const auto& one) { return one.first; });
+    std::ranges::sort(found, {}, [](const auto& one) { return std::pair(one.first, one.second->id()); });
     found.resize(std::min<size_t>(found.size(), apps::LimitOf(request.limit())));
     for (const auto& [distance, one] : found) *reply->add_representatives() = *one;
     co_return absl::OkStatus();
