@@ -223,8 +223,26 @@ TEST_F(BankTest, AnOwnerLetsAnotherPay) {
   EXPECT_EQ(CentsOf(from), kDeposit - 50);
   pay.set_cents(51);
   EXPECT_TRUE(absl::IsPermissionDenied(Pay(pay)));
+  // An order of the time in which it was allowed is not paid once the owner has ended that.
+  grant.set_cents(kDeposit);
+  ASSERT_TRUE(allow().ok());
+  PayRequest all = pay, later = pay;
+  all.set_cents(kDeposit);
+  later.set_at_ms(apps::NowMs() + 1500);
+  EXPECT_TRUE(absl::IsFailedPrecondition(Pay(all, "all", &paid)));
+  Payment scheduled;
+  ASSERT_TRUE(Pay(later, "", &scheduled).ok());
   grant.set_cents(0);
   ASSERT_TRUE(allow().ok());
+  ASSERT_TRUE(Pay(PaymentOf(to, from, 50)).ok());
+  const Deadline deadline = Deadline::In(kMaxTestWait);
+  while (CentsOf(from) < kDeposit && !deadline.Expired()) std::this_thread::yield();
+  EXPECT_TRUE(absl::IsPermissionDenied(Pay(all, "all", &paid)));
+  while (Look(helper.token, scheduled.id(), &paid).ok() && paid.state() != Payment::REFUSED &&
+         !deadline.Expired())
+    std::this_thread::yield();
+  EXPECT_EQ(paid.state(), Payment::REFUSED);
+  EXPECT_EQ(CentsOf(from), kDeposit);
   pay.set_cents(50);
   EXPECT_TRUE(absl::IsNotFound(Pay(pay))) << "the owner has ended it";
   grant.set_name(from.name);

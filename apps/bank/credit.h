@@ -22,7 +22,7 @@ struct PastLoans {
   std::vector<std::vector<std::string>> values;  // of each loan
   std::vector<bool> good;
 };
-// Errors: those of LineReader; INVALID_ARGUMENT, with the line.
+// Errors: as LineReader; INVALID_ARGUMENT, with the line.
 [[nodiscard]] absl::StatusOr<PastLoans> ReadLoans(const std::string& path);
 
 // Trains on all loans. The area under the curve is held out: each tenth of the loans is judged by a model of the others.

@@ -14,8 +14,8 @@ namespace curtail::bank {
 // Of a debt in one month. REQUIRES: 0 <= cents <= 10^12, rate_bp <= 100,000.
 int64_t MonthsInterest(int64_t cents, uint32_t rate_bp);
 
-// Of money that rests for some days. A day's interest is the difference between this and that of the days before. So the days
-// sum to the whole. REQUIRES: 0 <= cents <= 10^12, rate_bp * days <= 9 * 10^6.
+// Of money that rests for some days. A day's interest is this minus the interest of the days before it. So the days sum to the
+// whole. REQUIRES: 0 <= cents <= 10^12, rate_bp * days <= 9 * 10^6.
 int64_t DaysInterest(int64_t cents, uint32_t rate_bp, uint32_t days);
 
 struct Due {

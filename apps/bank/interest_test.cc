@@ -30,7 +30,7 @@ TEST(Interest, DaysSumToTheWhole) {
   EXPECT_EQ(sum, 123);
 }
 
-// The instalments pay the debt and its interest to the cent, and are those of the formula but for roundings.
+// The instalments pay the debt and its interest to the cent, and agree with the formula but for roundings.
 void Check(int64_t cents, uint32_t months, uint32_t rate_bp) {
   SCOPED_TRACE(testing::Message() << cents << " cents, " << months << " months, " << rate_bp << " bp");
   const std::vector<Due> all = Annuity(cents, months, rate_bp);

@@ -12,11 +12,22 @@ namespace curtail::bank {
 namespace {
 
 constexpr char kTable[] = "payments";
+// A state of a row, beside those of Payment::State: PENDING to clients.
+constexpr int kPermitted = 100;
 constexpr int64_t kMostAheadMs = 366 * int64_t{86'400'000};
 
 absl::Status Read(const apps::SagaRow& row, KeptPayment* kept) {
   if (kept->ParseFromString(row.bytes)) return absl::OkStatus();
   return absl::DataLossError(Join("payment ", row.id, " is unreadable"));
+}
+
+absl::Status Refuse(const absl::Status& why, apps::SagaRow* row, KeptPayment* kept) {
+  row->state = Payment::REFUSED;
+  row->open = false;
+  kept->set_refusal_code(why.raw_code());
+  kept->set_refusal(std::string(Message(why)));
+  row->bytes = kept->SerializeAsString();
+  return why;
 }
 
 }  // namespace
@@ -51,17 +62,18 @@ Act Orders::ActOf(const PaymentOrder& order, uint64_t id) {
   return act;
 }
 
-Orders::Orders(SqlDatabase& db, Env& env, int again, AroundTransfer around)
+Orders::Orders(SqlDatabase& db, Env& env, int again, AroundTransfer around, const AccessControl::Stub* access)
     : unique_id_(env.Stub<apps::UniqueId>("unique-id")),
       shards_(env),
       again_(again),
       around_(std::move(around)),
+      access_(access),
       sagas_(db, kTable, [this](Context& ctx, apps::SagaRow& row) { return Book(ctx, row); }) {
   sagas_.WorkWhileServing(env);
 }
 
-Coroutine Orders::PayTo(Context& ctx, const Accounts::Stub& accounts, const AccessControl::Stub* access,
-                        const PaymentOrder& order, uint64_t payer, Payment* reply) {
+Coroutine Orders::PayTo(Context& ctx, const Accounts::Stub& accounts, const PaymentOrder& order,
+                        uint64_t payer, Payment* reply) {
   if (absl::Status status = Check(order); !status.ok()) co_return status;
   Account account;
   account.set_iban(order.iban());
@@ -70,8 +82,8 @@ Coroutine Orders::PayTo(Context& ctx, const Accounts::Stub& accounts, const Acce
   if (!found.ok()) co_return found.status();
   const auto& [payee, ids] = *found;
   if (payee.id() == order.from()) co_return absl::InvalidArgumentError("an account does not pay itself");
-  if (access != nullptr) {
-    auto [permission] = co_await WhenAll(ctx, Ask(*access, AccessControl::kMay, ActOf(order, ids.ids(0))));
+  if (access_ != nullptr) {
+    auto [permission] = co_await WhenAll(ctx, Ask(*access_, AccessControl::kMay, ActOf(order, ids.ids(0))));
     if (!permission.ok()) co_return permission.status();
     payer = permission->owner();
   }
@@ -86,6 +98,7 @@ Coroutine Orders::Give(Context& ctx, const PaymentOrder& order, uint64_t id, uin
   kept.set_payee(payee);
   kept.set_payer(payer);
   kept.set_number(order.number());
+  kept.set_stepped_up(order.stepped_up());
   Payment& shown = *kept.mutable_shown();
   shown.set_id(id);
   shown.set_from(order.from());
@@ -121,9 +134,11 @@ Coroutine Orders::Book(Context& ctx, apps::SagaRow& row) {
     row.open = !done.ok();
     co_return done;
   }
+  if (row.state == Payment::PENDING && access_ != nullptr && kept.payer() != row.owner)
+    co_return co_await Permit(ctx, row, &kept);
   absl::Status allowed;
   if (around_.before) allowed = co_await around_.before(ctx, row, kept);
-  if (!allowed.ok() && !IsRefusal(allowed)) co_return allowed;
+  if (!allowed.ok()) co_return IsRefusal(allowed) ? Refuse(allowed, &row, &kept) : allowed;
   TransferOrder transfer;
   transfer.set_owner(kept.payer());
   transfer.set_request(row.RequestName("payment"));
@@ -131,26 +146,30 @@ Coroutine Orders::Book(Context& ctx, apps::SagaRow& row) {
   transfer.set_to(kept.payee());
   transfer.set_cents(kept.shown().cents());
   transfer.set_text(kept.shown().text());
-  absl::StatusOr<Entry> entry = Entry();
-  if (!allowed.ok()) {
-    entry = allowed;
-  } else {
-    auto [transferred] =
-        co_await WhenAll(ctx, Ask(shards_.Of(transfer.from()), Posting::kTransfer, transfer));
-    entry = std::move(transferred);
-  }
-  if (!entry.ok() && !IsRefusal(entry.status())) co_return entry.status();
-  row.open = entry.ok() && around_.after;
-  row.state = entry.ok() ? Payment::BOOKED : Payment::REFUSED;
-  if (entry.ok()) {
-    kept.mutable_shown()->set_version(entry->version());
-    kept.set_posting(entry->posting());
-  } else {
-    kept.set_refusal_code(entry.status().raw_code());
-    kept.set_refusal(std::string(Message(entry.status())));
-  }
+  auto [entry] = co_await WhenAll(ctx, Ask(shards_.Of(transfer.from()), Posting::kTransfer, transfer));
+  if (!entry.ok()) co_return IsRefusal(entry.status()) ? Refuse(entry.status(), &row, &kept) : entry.status();
+  row.open = around_.after != nullptr;
+  row.state = Payment::BOOKED;
+  kept.mutable_shown()->set_version(entry->version());
+  kept.set_posting(entry->posting());
   row.bytes = kept.SerializeAsString();
-  co_return entry.status();
+  co_return absl::OkStatus();
+}
+
+Coroutine Orders::Permit(Context& ctx, apps::SagaRow& row, KeptPayment* kept) {
+  PaymentOrder order;
+  order.set_customer(row.owner);
+  order.set_from(kept->shown().from());
+  order.set_cents(kept->shown().cents());
+  order.set_stepped_up(kept->stepped_up());
+  auto [permission] = co_await WhenAll(ctx, Ask(*access_, AccessControl::kMay, ActOf(order, row.id)));
+  if (!permission.ok() && !absl::IsPermissionDenied(permission.status())) co_return permission.status();
+  if (permission.ok() && permission->owner() == kept->payer()) {
+    row.state = kPermitted;
+    co_return absl::OkStatus();
+  }
+  co_return Refuse(absl::PermissionDeniedError("the owner of the account does not allow it any more"), &row,
+                   kept);
 }
 
 absl::Status Orders::Show(const apps::SagaRow& row, Payment* reply) const {
@@ -159,6 +178,7 @@ absl::Status Orders::Show(const apps::SagaRow& row, Payment* reply) const {
   const bool crosses = shards_.IndexOf(kept.shown().from()) != shards_.IndexOf(kept.payee());
   *reply = kept.shown();
   reply->set_state(row.state == Payment::BOOKED && !crosses ? Payment::ARRIVED
+                   : row.state == kPermitted                ? Payment::PENDING
                                                             : static_cast<Payment::State>(row.state));
   return status;
 }

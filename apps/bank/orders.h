@@ -4,7 +4,9 @@
 //
 // An order is a saga of one step (apps/kit/jobs/saga.h), which the shard of the payer decides. The state of its row is a
 // Payment::State. REFUSED means that nothing has moved. An order of a later time is SCHEDULED until then. That it has begun is a
-// state, too, which is written before the shard is asked: so it is booked or cancelled, never both.
+// state, too, which is written before the shard is asked: so it is booked or cancelled, never both. An order from another customer's
+// account has its permission looked up again in each round, and at its time. That it has it is a state for the same reason: so it
+// is booked, or refused as the owner has ended the permission, never both.
 #pragma once
 
 #include <cstdint>
@@ -46,14 +48,15 @@ class Orders {
   // The request to `access-control` for the order with the id `id`.
   static Act ActOf(const PaymentOrder& order, uint64_t id);
 
-  // `db` has Schema(). `env` and `db` outlive the object. `again`, as of Saga::Begin(), is REFUSED if a repetition of a refused
+  // `db` has Schema(). `env`, `db` and `access` outlive the object. `again`, as of Saga::Begin(), is REFUSED if a repetition of a refused
   // order tries again, or Saga::kNeverAgain if it is refused again.
-  Orders(SqlDatabase& db, Env& env, int again, AroundTransfer around = {});
+  Orders(SqlDatabase& db, Env& env, int again, AroundTransfer around = {},
+         const AccessControl::Stub* access = nullptr);
 
   // Takes an order to pay to an IBAN, in the name of whoever `access` finds to own the account; or, without it, in the name of `payer`.
   // Errors: as Check(), Give(), AccessControl::May() and Accounts::Resolve(); INVALID_ARGUMENT: the account pays itself.
-  Coroutine PayTo(Context& ctx, const Accounts::Stub& accounts, const AccessControl::Stub* access,
-                  const PaymentOrder& order, uint64_t payer, Payment* reply);
+  Coroutine PayTo(Context& ctx, const Accounts::Stub& accounts, const PaymentOrder& order, uint64_t payer,
+                  Payment* reply);
   // Takes the order with the id `id` to pay to the account `payee`, whose IBAN, if any, is order.iban(). The order has passed
   // Check(). Errors: the refusal, be it of this call or of the one that this repeats; ALREADY_EXISTS.
   Coroutine Give(Context& ctx, const PaymentOrder& order, uint64_t id, uint64_t payer, uint64_t payee,
@@ -65,6 +68,8 @@ class Orders {
 
  private:
   Coroutine Book(Context& ctx, apps::SagaRow& row);
+  // The step of an order from another customer's account.
+  Coroutine Permit(Context& ctx, apps::SagaRow& row, KeptPayment* kept);
   Coroutine Find(Context& ctx, const PaymentQuery& query, apps::SagaRow* row);
   // The order, of which the shard of the payer may know more.
   absl::Status Show(const apps::SagaRow& row, Payment* reply) const;
@@ -73,6 +78,7 @@ class Orders {
   const Shards shards_;
   const int again_;
   const AroundTransfer around_;
+  const AccessControl::Stub* const access_;  // may be null
   apps::Saga sagas_;
 };
 

@@ -54,7 +54,8 @@ TEST(HashIndex, FindsNeighboursInClusteredVectors) {
 
 TEST(HashIndex, FindsNeighboursInFashionMnist) {
   // Measured on 2026-11-26: 33 s under asan, for an index of 60,000 images.
-  if (kSanitized) GTEST_SKIP() << "the synthetic data of the others is smaller, and takes the same code";
+  if (kSanitized)
+    GTEST_SKIP() << "2026-11-26: the synthetic data of the others is smaller, and takes the same code";
   ASSERT_TRUE(OpenRows(*DataSpec::Parse("fashion-mnist")).ok())
       << "dataset-fashion-mnist is not installed; ./dev test installs it";
   EXPECT_GE(MeanRecall("fashion-mnist", 500), 0.93);

@@ -39,7 +39,7 @@ absl::Status HashChain::Verify(SqlSession& s, absl::FunctionRef<absl::Status(std
                   const uint64_t number = row.Unsigned(0);
                   const std::string hash = HashOf(head->hash, row.Text(1));
                   if (number != head->links + 1 || hash != row.Text(2))
-                    broken = absl::DataLossError(Join("link ", head->links + 1, " is not what it was"));
+                    broken = absl::DataLossError(Join("link ", head->links + 1, " has changed"));
                   else broken = each(row.Text(1));
                   *head = {number, hash};
                 });

@@ -14,7 +14,7 @@ namespace {
 // so that an error below their 0.76 would be one of the test.
 TEST(Evaluate, NeighborsBeatBiasesAndBiasesTheMean) {
   // Measured on 2026-11-26: 31 s under asan, for 100,000 ratings.
-  if (kSanitized) GTEST_SKIP() << "the data of the others is smaller, and takes the same code";
+  if (kSanitized) GTEST_SKIP() << "2026-11-26: the data of the others is smaller, and takes the same code";
   EvaluateOptions options;
   const absl::StatusOr<Evaluation> e = Evaluate(options, true);
   ASSERT_TRUE(e.ok()) << e.status();

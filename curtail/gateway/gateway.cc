@@ -59,8 +59,6 @@ constexpr Nanos kTick = std::chrono::milliseconds(100);
 // While too much is held a reader that stalls for so long loses its answer. A request that is not whole is lost once too
 // much is held for so long: none becomes whole while nothing is read.
 constexpr Nanos kStallUnderLoad = std::chrono::seconds(1);
-// The metadata with the client's address, unless a proxy before the gateway says it by a header that is forwarded.
-constexpr char kForwardedFor[] = "x-forwarded-for";
 // Descriptors that are not for clients.
 constexpr size_t kOwnDescriptors = 32;
 // The target sends so much of an answer ahead of its reader.
@@ -109,7 +107,7 @@ class Gateway::Impl final : private HttpConnection::Owner, private TargetCalls::
   void Accept();
   // Closes the connection that has been silent longest. False: none is.
   bool Evict();
-  void Open(UniqueFd fd, const Address& from);
+  void Open(UniqueFd fd);
   void Tick(TimePoint now);
   void MakeRoom(TimePoint now);
   void CloseLate(HttpConnection& connection);
@@ -269,10 +267,7 @@ bool Gateway::Impl::Drained(TimePoint now) {
 void Gateway::Impl::Accept() {
   accept_later_ = false;
   while (true) {
-    Address from;
-    from.size = sizeof(from.storage);
-    UniqueFd fd(accept4(listener_->fd.get(), reinterpret_cast<sockaddr*>(&from.storage), &from.size,
-                        SOCK_NONBLOCK | SOCK_CLOEXEC));
+    UniqueFd fd(accept4(listener_->fd.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!fd) {
       if (errno == EINTR || errno == ECONNABORTED) continue;
       if (errno == EAGAIN || errno == EWOULDBLOCK) return;
@@ -284,7 +279,7 @@ void Gateway::Impl::Accept() {
       refused_.fetch_add(1, std::memory_order_relaxed);
       continue;
     }
-    Open(std::move(fd), from);
+    Open(std::move(fd));
   }
 }
 
@@ -296,7 +291,7 @@ bool Gateway::Impl::Evict() {
   return true;
 }
 
-void Gateway::Impl::Open(UniqueFd fd, const Address& from) {
+void Gateway::Impl::Open(UniqueFd fd) {
   curtail::internal::SetTcpOptions(fd.get());
   HttpConnection::Owner* const owner = this;
   std::unique_ptr<TlsStream> tls;
@@ -304,8 +299,6 @@ void Gateway::Impl::Open(UniqueFd fd, const Address& from) {
   auto connection = std::make_shared<HttpConnection>(std::move(fd), options_.http, std::move(tls),
                                                      client_.lane(0).poller(), owner);
   connection->place = silent_.Add(connection.get());
-  if (const std::string text = from.ToString(); from.port() > 0)
-    connection->host = text.substr(0, text.rfind(':'));
   connections_.insert(connection);
   open_.store(connections_.size(), std::memory_order_relaxed);
   if (!connection->Register().ok()) return connection->Close();
@@ -419,11 +412,8 @@ absl::Status Gateway::Impl::Serve(Incoming& in) {
     return absl::InvalidArgumentError(
         Join("the body must be ", method.client_streaming ? kJsonLines : kJson, ", or gRPC-Web"));
   }
-  absl::StatusOr<Metadata> metadata = internal::MetadataOf(in.request, options_.forward_headers);
+  auto metadata = internal::MetadataOf(in.request, options_.forward_headers, in.asker.client());
   if (!metadata.ok()) return metadata.status();
-  const std::shared_ptr<HttpConnection> connection = in.asker.connection.lock();
-  if (connection != nullptr && !connection->host.empty() && !metadata->Find(kForwardedFor))
-    metadata->AddLowerCase(kForwardedFor, connection->host);
   if (options_.max_rate > 0) {
     if (const Nanos wait = bucket_.Take(Now()); wait > Nanos::zero()) {
       refused_.fetch_add(1, std::memory_order_relaxed);

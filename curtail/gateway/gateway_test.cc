@@ -132,6 +132,16 @@ TEST_F(GatewayTest, OnlyNamedHeadersAreForwarded) {
               HasSubstr(Join("\"cover\":\"", wire::Base64Encode("secret"))));
 }
 
+TEST_F(GatewayTest, TheTargetHearsWhereTheClientIs) {
+  const auto title = [&] {
+    return Ask("GET /v1/shelves/1/books/client", {}, "x-forwarded-for: 192.0.2.1\r\n");
+  };
+  EXPECT_THAT(title(), HasSubstr(R"("title":"127.0.0.1")")) << "a client does not say it itself";
+  gateway_.reset();
+  options_.forward_headers = {"x-forwarded-for"};
+  EXPECT_THAT(title(), HasSubstr(R"("title":"192.0.2.1")")) << "a proxy does";
+}
+
 TEST_F(GatewayTest, OtherOriginsNeedLeave) {
   const std::string get = "GET /v1/shelves/1/books/2";
   EXPECT_THAT(Ask(get, {}, "origin: https://evil.example\r\n"), StartsWith("HTTP/1.1 403"));

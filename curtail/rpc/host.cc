@@ -461,8 +461,7 @@ int RunHost(int argc, char** argv, const HostProgram& program, bool words) {
     const absl::Status status = command->run();
     if (status.ok()) return 0;
     const int code = Fail(program.name, status);
-    if (absl::IsDeadlineExceeded(status)) return kLate;
-    return absl::IsDataLoss(status) ? kBroken : code;
+    return absl::IsDeadlineExceeded(status) ? kLate : absl::IsDataLoss(status) ? kBroken : code;
   }
   absl::StatusOr<Surroundings> around = Surroundings::From(flags);
   if (!around.ok()) return Fail(program.name, around.status());

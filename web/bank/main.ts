@@ -2,7 +2,7 @@
 // main.ts - the bank's page: #/accounts, #/account/ID, #/payment/ID, #/codes. Its messages are those of apps/bank/bank.proto.
 import { element, replace } from "../common/dom";
 import { onPress, say } from "../shell/act";
-import { call, once, part, read, session } from "../shell/client";
+import { call, once, part, read, Refused, session } from "../shell/client";
 import { form, passwordField, valueOf, type Control } from "../shell/form";
 import { pagedList } from "../shell/list";
 import { centsOf, euros } from "../shell/money";
@@ -85,7 +85,10 @@ function codes(): View {
     fields: [passwordField("codes-password", "Password")],
     buttons: { "Make a secret": "" },
     async act() {
-      const { secret, uri } = await call<{ secret: string; uri: string }>("POST", "codes", { name: session()?.name, password: valueOf("codes-password") });
+      const given = { name: session()?.name, password: valueOf("codes-password") };
+      const { secret, uri } = await call<{ secret: string; uri: string }>("POST", "codes", given).catch((error: unknown) => {
+        throw error instanceof Refused && error.status === 401 ? new Refused(0, error.message) : error;
+      });
       replace(made, element("p", {}, "Give it to your app. Its first code makes it yours."),
         element("dl", {}, ...facts({ Secret: element("code", {}, secret), App: element("a", { href: uri }, "Open in an app") })));
     },

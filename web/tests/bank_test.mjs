@@ -67,6 +67,8 @@ function codeOf(secret) {
 async function enrol(ann) {
   const account = ann.url();
   await ann.getByRole("link", { name: "Codes" }).click();
+  await ann.locator("#codes-password").fill("the password of bob");
+  await expectRefusal(ann, 401, "the password is wrong", () => ann.getByRole("button", { name: "Make a secret" }).click());
   await ann.locator("#codes-password").fill("the password of ann");
   await ann.getByRole("button", { name: "Make a secret" }).click();
   const secret = await ann.locator("#content code").textContent(within);

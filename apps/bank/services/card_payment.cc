@@ -24,7 +24,7 @@ struct CardPaymentService final : CardPayments::CoroutineService {
     auto [permission] =
         co_await WhenAll(ctx, Ask(access, AccessControl::kMay, Orders::ActOf(order, ids.ids(0))));
     if (!permission.ok()) co_return permission.status();
-    co_return co_await orders.Give(ctx, order, ids.ids(0), permission->owner(), card.id(), reply);
+    co_return co_await orders.Give(ctx, order, ids.ids(0), order.customer(), card.id(), reply);
   }
   Coroutine Status(Context& ctx, const PaymentQuery& request, Payment* reply) override {
     return orders.Status(ctx, request, reply);

@@ -26,7 +26,8 @@ const char kContactSchema[] =
 constexpr int64_t kHalfHourMs = 1'800'000, kDayMs = 48 * kHalfHourMs;
 constexpr int64_t kOpensMs = 9 * 2 * kHalfHourMs, kClosesMs = 17 * 2 * kHalfHourMs;  // in UTC
 constexpr int64_t kDaysAhead = 14;
-constexpr int64_t kMostBookings = 5;
+constexpr int64_t kMostBookings = 5, kMostHalfHours = 50;  // open ones; those to come, with the cancelled
+constexpr int64_t kMostMessages = 1'000;                   // of a customer
 constexpr size_t kMostMessageBytes = 4'000;
 
 struct ContactService final : Contact::CoroutineService {
@@ -53,7 +54,7 @@ struct ContactService final : Contact::CoroutineService {
   }
   static absl::Status CheckRepresentative(uint64_t id) {
     if (id >= 1 && id <= AllRepresentatives().size()) return absl::OkStatus();
-    return absl::NotFoundError(Join("there is no representative ", id));
+    return absl::NotFoundError(Join("the bank does not have a representative ", id));
   }
 
   Coroutine Slots(Context& ctx, const SlotQuery& request, SlotList* reply) override {
@@ -87,12 +88,16 @@ struct ContactService final : Contact::CoroutineService {
     const int64_t now = apps::NowMs();
     if (order.starts_ms() <= now || order.starts_ms() > now + kDaysAhead * kDayMs)
       return absl::FailedPreconditionError(Join("the half hour is not in the next ", kDaysAhead, " days"));
-    int64_t open = 0;
-    absl::Status status =
-        s.Query("SELECT COUNT(*) FROM bookings WHERE customer = ?1 AND cancelled = 0 AND starts_ms > ?2",
-                {order.customer(), now}, [&](const SqlRow& row) { open = row.Integer(0); });
-    if (status.ok() && open >= kMostBookings)
+    int64_t all = 0, cancelled = 0;
+    absl::Status status = s.Query(
+        "SELECT COUNT(*), coalesce(SUM(cancelled), 0) FROM bookings WHERE customer = ?1 AND starts_ms > ?2",
+        {order.customer(), now},
+        [&](const SqlRow& row) { all = row.Integer(0), cancelled = row.Integer(1); });
+    if (status.ok() && all - cancelled >= kMostBookings)
       status = absl::ResourceExhaustedError(Join("the customer has ", kMostBookings, " open bookings"));
+    if (status.ok() && all >= kMostHalfHours)
+      status = absl::ResourceExhaustedError(
+          "the customer has cancelled too many bookings: try again in some days");
     if (!status.ok()) return status;
     status = s.Execute(
         "INSERT INTO bookings(id, customer, representative, starts_ms, cancelled) VALUES (?1, ?2, ?3, ?4, 0)"
@@ -145,6 +150,12 @@ struct ContactService final : Contact::CoroutineService {
     auto [ids] = co_await WhenAll(ctx, Ask(unique_id, apps::UniqueId::kNext, OneId()));
     if (!ids.ok()) co_return ids.status();
     co_return co_await apps::WriteOnce(db, ctx, request.customer(), reply, [&](SqlSession& s) {
+      int64_t all = 0;
+      absl::Status status = s.Query("SELECT COUNT(*) FROM messages WHERE customer = ?1", {request.customer()},
+                                    [&](const SqlRow& row) { all = row.Integer(0); });
+      if (status.ok() && all >= kMostMessages)
+        status = absl::ResourceExhaustedError(Join("the customer has written ", kMostMessages, " messages"));
+      if (!status.ok()) return status;
       reply->set_id(ids->ids(0));
       reply->set_text(request.text());
       reply->set_written_ms(apps::NowMs());

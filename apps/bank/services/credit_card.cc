@@ -111,7 +111,7 @@ struct CreditCardService final : CreditCards::CoroutineService {
     if (!status.ok()) co_return status;
     PaymentOrder order = request;
     order.set_from(card.id());
-    co_return co_await purchases.PayTo(ctx, accounts, nullptr, order, card.id(), reply);
+    co_return co_await purchases.PayTo(ctx, accounts, order, card.id(), reply);
   }
   Coroutine Status(Context& ctx, const PaymentQuery& request, Payment* reply) override {
     return purchases.Status(ctx, request, reply);

@@ -154,7 +154,7 @@ struct LoanRequestService final : LoanRequests::CoroutineService {
     auto [permission] =
         co_await WhenAll(ctx, Ask(access, AccessControl::kMay, Orders::ActOf(order, ids->ids(0))));
     if (!permission.ok()) co_return permission.status();
-    co_return co_await repayments.Give(ctx, order, ids->ids(0), permission->owner(), loan.id(), reply);
+    co_return co_await repayments.Give(ctx, order, ids->ids(0), request.customer(), loan.id(), reply);
   }
 
   Coroutine Take(Context& ctx, const apps::SagaRow& row, const KeptPayment& kept) {

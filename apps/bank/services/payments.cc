@@ -7,10 +7,10 @@
 namespace curtail::bank {
 
 struct PaymentsService final : Payments::CoroutineService {
-  PaymentsService(SqlDatabase& db, Env& e) : env(e), orders(db, e, Payment::REFUSED) {}
+  PaymentsService(SqlDatabase& db, Env& e) : env(e), orders(db, e, Payment::REFUSED, {}, &access) {}
 
   Coroutine Pay(Context& ctx, const PaymentOrder& request, Payment* reply) override {
-    return orders.PayTo(ctx, accounts, &access, request, request.customer(), reply);
+    return orders.PayTo(ctx, accounts, request, request.customer(), reply);
   }
   Coroutine Cancel(Context& ctx, const PaymentQuery& request, Payment* reply) override {
     return orders.Cancel(ctx, request, reply);

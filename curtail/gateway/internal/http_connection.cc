@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "curtail/exec/address.h"
+
 namespace curtail::gateway::internal {
 
 using curtail::internal::TlsStream;
@@ -31,6 +33,15 @@ void GiveBack(std::string& buffer) {
   if (buffer.empty() && buffer.capacity() > kKeptBuffer) buffer.shrink_to_fit();
 }
 
+std::string HostOfPeer(int fd) {
+  Address peer;
+  peer.size = sizeof(peer.storage);
+  if (getpeername(fd, reinterpret_cast<sockaddr*>(&peer.storage), &peer.size) != 0 || peer.port() == 0)
+    return {};
+  const std::string text = peer.ToString();
+  return text.substr(0, text.rfind(':'));
+}
+
 size_t BytesOf(const HttpRequest& request) {
   return request.target.size() + request.headers.bytes() + request.body.size();
 }
@@ -45,6 +56,7 @@ HttpConnection::HttpConnection(curtail::internal::UniqueFd fd, const HttpLimits&
       codec_(MakeAnyHttpCodec(limits)),
       tls_(std::move(tls)),
       fd_(std::move(fd)),
+      client_(HostOfPeer(fd_.get())),
       since_(Now()) {}
 
 HttpConnection::~HttpConnection() {

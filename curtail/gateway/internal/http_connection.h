@@ -98,6 +98,8 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
   const HttpServerCodec& codec() const { return *codec_; }
   // When the client sent its first byte of the request in progress, or has last done anything.
   TimePoint since() const { return since_; }
+  // The client's address, without its port; empty for a Unix socket.
+  const std::string& client() const { return client_; }
   bool in_request() const { return in_request_ || handshaking(); }
   // Bytes that it holds, requests and answers.
   size_t held() const { return held_; }
@@ -112,7 +114,6 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
 
   // The owner's notes.
   bool dirty = false;  // it waits for a Flush()
-  std::string host;    // the client's address, without its port; empty for a Unix socket
   curtail::internal::SilentList<HttpConnection>::Place place;
 
  private:
@@ -181,6 +182,7 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
   size_t requests_bytes_ = 0;         // of them
   size_t held_ = 0;                   // as the owner knows it
   uint64_t refused_ = 0;              // likewise
+  const std::string client_;
   TimePoint since_;
   std::string plain_;  // with TLS: of the codec, to be encrypted
   std::string out_;

@@ -77,7 +77,9 @@ absl::Status MakeKeys(std::vector<std::string>* headers) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Metadata> MetadataOf(const HttpRequest& request, const std::vector<std::string>& keys) {
+absl::StatusOr<Metadata> MetadataOf(const HttpRequest& request, const std::vector<std::string>& keys,
+                                    const std::string& client) {
+  constexpr char kForwardedFor[] = "x-forwarded-for";
   Metadata metadata;
   for (const std::string& key : keys) {
     for (const auto& [name, value] : request.headers) {
@@ -92,6 +94,7 @@ absl::StatusOr<Metadata> MetadataOf(const HttpRequest& request, const std::vecto
     }
   }
   if (absl::Status status = wire::CheckMetadata(metadata); !status.ok()) return status;
+  if (!client.empty() && !metadata.Find(kForwardedFor)) metadata.AddLowerCase(kForwardedFor, client);
   return metadata;
 }
 

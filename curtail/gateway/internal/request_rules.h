@@ -40,8 +40,10 @@ HttpReply PreflightReply(const std::vector<std::string>& headers);
 
 // Turns names of headers into keys of metadata. Errors: INVALID_ARGUMENT: metadata cannot have one of them.
 absl::Status MakeKeys(std::vector<std::string>* headers);
-// The headers of these names as metadata. Errors: INVALID_ARGUMENT, which names the header.
-absl::StatusOr<Metadata> MetadataOf(const HttpRequest& request, const std::vector<std::string>& keys);
+// The headers of these names as metadata; and x-forwarded-for, unless it is one of them: where the client is, if that is not
+// empty. Errors: INVALID_ARGUMENT, which names the header.
+absl::StatusOr<Metadata> MetadataOf(const HttpRequest& request, const std::vector<std::string>& keys,
+                                    const std::string& client);
 
 // By its grpc-timeout; at most `limit` from now. Errors: INVALID_ARGUMENT: the header is malformed.
 absl::StatusOr<Deadline> DeadlineOf(const HttpRequest& request, Nanos limit);

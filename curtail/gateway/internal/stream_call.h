@@ -24,6 +24,12 @@ struct Asker {
   int32_t stream = 0;
   std::string origin;  // to be named in the answer
   AnswerForm form;
+
+  // As HttpConnection::client(); empty if it is gone.
+  std::string client() const {
+    const std::shared_ptr<HttpConnection> asks = connection.lock();
+    return asks == nullptr ? std::string() : asks->client();
+  }
 };
 
 // The requests of a call: one message, or the lines of a body of JSON.

@@ -21,6 +21,8 @@ class LibraryService final : public library::Library::Service {
     if (request.name() == "shelves/1/books/404") return absl::NotFoundError("no \"such\" book");
     reply->set_name(request.name());
     reply->set_title(Join("as of ", request.as_of().seconds()));
+    if (request.name() == "shelves/1/books/client")
+      reply->set_title(std::string(ctx.metadata().Find("x-forwarded-for").value_or("nowhere")));
     if (const auto key = ctx.metadata().Find("authorization")) reply->set_cover(std::string(*key));
     return absl::OkStatus();
   }
