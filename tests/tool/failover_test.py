@@ -12,6 +12,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -26,13 +27,15 @@ UP = ("up", "bank", "--detach", "--set", "customers=4", "--stores", "postgresql"
 def up(tools, *flags):
     tools.env["PATH"] = os.path.dirname(tools.hdsearch) + ":" + os.environ["PATH"]
     tools.env["XDG_STATE_HOME"] = tools.path("state")
-    code, out, err = tools.run(*UP, *flags)
-    assert code == 0, (out, err)
-    try:
-        yield
-    finally:
-        assert tools.run("down", "bank")[0] == 0
-    expect_nothing_left(MAX_WAIT_S)
+    with tempfile.TemporaryDirectory(prefix="curtail-") as short:  # paths of sockets have a limit
+        tools.env["XDG_RUNTIME_DIR"] = short
+        code, out, err = tools.run(*UP, *flags)
+        assert code == 0, (out, err)
+        try:
+            yield
+        finally:
+            assert tools.run("down", "bank")[0] == 0
+        expect_nothing_left(MAX_WAIT_S)
 
 
 def processes(tools):
@@ -163,8 +166,15 @@ def test_refuses(tools):
         os.kill(standby, signal.SIGCONT)
         fail_over(tools)
     # The data says which one is the primary, and a single one would start with the older data.
-    code, _, err = tools.run(*UP)
-    assert code != 0 and "postgresql.replicas=2" in err, err
+    with tempfile.TemporaryDirectory(prefix="curtail-") as short:
+        tools.env["XDG_RUNTIME_DIR"] = short
+        code, _, err = tools.run(*UP)
+        assert code != 0 and "postgresql.replicas=2" in err, err
+        # Short enough for a link to PostgreSQL's socket, and not for the socket.
+        tools.env["XDG_RUNTIME_DIR"] = os.path.join(short, "l" * (72 - len(short)))
+        os.mkdir(tools.env["XDG_RUNTIME_DIR"], 0o700)
+        code, _, err = tools.run(*UP)
+        assert code != 0 and "can be connected to: choose a shorter folder" in err, err
     with up(tools, "--set", "postgresql.replicas=2"):
         assert roles(tools).startswith("primary 1\n"), roles(tools)
 

@@ -11,6 +11,7 @@
 #include <pwd.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -304,8 +305,19 @@ absl::StatusOr<std::vector<std::string>> BeOneOfTwo(const Place& place) {
   return Settings(Join(source, " application_name=", internal::kStandbyName), Has(place, "recovery.signal"));
 }
 
+// A path that a client can connect to, by the link and by where it leads.
+absl::Status CheckSocket(const std::string& socket) {
+  constexpr size_t kMost = sizeof(sockaddr_un::sun_path) - 1;
+  const std::string path = Join(fs::absolute(socket).string(), ".d/.s.PGSQL.5432");
+  if (path.size() <= kMost) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      Join("the socket's path has ", path.size(), " bytes, and at most ", kMost,
+           " can be connected to: choose a shorter folder, such as by XDG_RUNTIME_DIR; ", path));
+}
+
 absl::Status Become(Place place) {
   const std::string socket = place.group.sockets[place.server];
+  if (absl::Status reachable = CheckSocket(socket); !reachable.ok()) return reachable;
   if (absl::Status free =
           internal::TakeLock(internal::StartLockOf(place.group), Deadline::In(kOwnPatience)).status();
       !free.ok()) {
