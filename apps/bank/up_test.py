@@ -152,8 +152,13 @@ def main(form, curtail, bank):
             done = subprocess.run(args, env=env, text=True, capture_output=True, timeout=MAX_WAIT_S)
             print("$", *args, f"-> {done.returncode}\n{done.stdout}{done.stderr}")
             assert done.returncode in codes, done.returncode
-            return done.stdout
+            return done.stderr if "--force" in done.stderr else done.stdout
 
+        if form == "monolith":  # customers who have nothing cannot do what curtail load asks of them
+            refused = run(curtail, "up", "bank", "--monolith", "--set", "deposit=0", "--set", "customers=2", codes=(104,))
+            assert re.search("first request of /curtail.bank.Bank/Pay.* failed: FAILED_PRECONDITION", refused), refused
+            run(curtail, "up", "bank", "--monolith", "--set", "deposit=0", "--detach", "--force")
+            run(curtail, "down", "bank")
         run(curtail, "up", "bank", "--detach", "--set", "customers=6", "--set", f"deposit={DEPOSIT}", *FORMS[form])
         try:
             processes = json.loads(run(curtail, "ps", "--json"))[0]["processes"]

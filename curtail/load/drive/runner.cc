@@ -190,4 +190,10 @@ absl::StatusOr<LoadResult> RunClosedLoop(const RunOptions& options, const Worklo
   return driver.Finish(std::min(now, length), interrupted);
 }
 
+absl::Status TryEachMethod(RunOptions options, const Workload& workload) {
+  options.first_must_succeed = true;
+  if (absl::Status status = Check(options); !status.ok()) return status;
+  return internal::Driver(options, workload, {}, nullptr).Preflight(/*strict=*/true);
+}
+
 }  // namespace curtail

@@ -140,4 +140,9 @@ absl::StatusOr<LoadResult> RunOpenLoop(const RunOptions& options, const Workload
 absl::StatusOr<LoadResult> RunClosedLoop(const RunOptions& options, const Workload& workload, int outstanding,
                                          Nanos duration);
 
+// Sends the first request of each method, all at once, and awaits them for 5 s, or options.timeout
+// if that is more. Errors: those of the check before a run; FAILED_PRECONDITION names a method
+// whose first request failed, for whatever reason.
+absl::Status TryEachMethod(RunOptions options, const Workload& workload);
+
 }  // namespace curtail

@@ -472,6 +472,19 @@ TEST_F(RunnerTest, AMethodWhoseFirstRequestFailsRefusesTheRun) {
   EXPECT_NE(r.status().message().find("UNIMPLEMENTED"), std::string::npos) << r.status();
 }
 
+TEST_F(RunnerTest, TryEachMethodExcusesNothing) {
+  class Away : public Numbers {
+   public:
+    std::string Request(uint64_t) const override { return "away"; }
+  };
+  const RunOptions options = Options(Serve());
+  EXPECT_EQ(TryEachMethod(options, Numbers()), absl::OkStatus());
+  const absl::Status failed = TryEachMethod(options, Away());
+  EXPECT_EQ(failed.code(), absl::StatusCode::kFailedPrecondition) << failed;
+  EXPECT_TRUE(Message(failed).starts_with("the first request of /test.Echo/Echo failed: UNAVAILABLE"))
+      << failed;
+}
+
 TEST_F(RunnerTest, RefusesSenselessOptions) {
   const Schedule schedule = Make(10, seconds(1));
   const auto code = [&](auto change) {

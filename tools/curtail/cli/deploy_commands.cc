@@ -91,7 +91,8 @@ CLI::App* AddUp(CLI::App& app, UpFlags* f) {
           "Show the whole application to a browser, at a PORT of this machine or HOST:PORT [a free port]")
       ->expected(0, 1)
       ->default_str("0");
-  command->add_flag("--force", f->force, "Even if the memory will not do");
+  command->add_flag("--force", f->force,
+                    "Even if the memory will not do, or a first request of a kind fails");
   command
       ->add_option("--start-timeout", f->start_timeout,
                    "For a service to be ready [2m, with --scale alone 15m]")

@@ -28,6 +28,7 @@
 #include "curtail/deploy/deployment.h"
 #include "curtail/deploy/find_program.h"
 #include "curtail/deploy/topology.h"
+#include "curtail/load/drive/runner.h"
 #include "curtail/term/exit_code.h"
 #include "tools/curtail/cli/flags.h"
 #include "tools/curtail/deploy/run_folder.h"
@@ -39,6 +40,7 @@ namespace {
 
 constexpr int kTendMs = 100;
 constexpr Nanos kDrain = std::chrono::seconds(12);  // a little more than the services' own
+constexpr Nanos kTryTimeout = std::chrono::seconds(20);
 constexpr Nanos kMemoryTimeout = std::chrono::seconds(10);
 constexpr double kMib = 1024.0 * 1024.0;
 
@@ -75,6 +77,26 @@ absl::StatusOr<deploy::Topology> Wanted(const UpFlags& flags) {
   if (status.ok()) status = topology->InsertRelays();
   if (!status.ok()) return status;
   return topology;
+}
+
+// One request of each kind that `curtail load` sends, if the application is ours and its data is prepared: a service that is
+// missing, or that has no data, is found now. Errors: those of TryEachMethod().
+absl::Status TryRequests(const deploy::Topology& topology, const std::string& entry,
+                         const std::atomic<bool>& stop, Console& console) {
+  if (topology.prepare.empty() || !apps::IsApplication(topology.application)) return absl::OkStatus();
+  apps::RequestOptions data;
+  data.count = 1;
+  const absl::StatusOr<std::shared_ptr<const Workload>> workload =
+      apps::MakeRequests(topology.application, data, topology.variables);
+  if (!workload.ok()) {  // such as without users
+    console.Note(Join("no request was tried: ", Message(workload.status())));
+    return absl::OkStatus();
+  }
+  RunOptions options;
+  options.targets = {entry};
+  options.timeout = kTryTimeout;
+  options.stop = &stop;
+  return TryEachMethod(options, **workload);
 }
 
 // ----- memory --------------------------------------------------------------------------------------------------------
@@ -225,6 +247,12 @@ int Supervise(const deploy::Topology& topology, const UpFlags& flags, Nanos star
     console.Progress({});
     reporter.Ending();
     return FailUp(console, prepared, absl::StrCat("the logs are in ", folder.path()));
+  }
+  if (absl::Status tried = flags.force ? absl::OkStatus() : TryRequests(topology, entry, stop, console);
+      !tried.ok()) {
+    console.Progress({});
+    reporter.Ending();
+    return FailUp(console, tried, Join("insist with --force; the logs are in ", folder.path()));
   }
   if (absl::Status limited = (*deployment)->LimitCpu(); !limited.ok()) return FailUp(console, limited);
   reporter.Up(entry);

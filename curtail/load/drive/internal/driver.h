@@ -28,8 +28,8 @@ class Driver {
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
-  // One call a connection, to completion. Errors: see runner.h.
-  absl::Status Preflight();
+  // One call a connection, to completion. Errors: see runner.h; `strict` as TryEachMethod().
+  absl::Status Preflight(bool strict = false);
   // The run begins now.
   void Start();
   Nanos Elapsed() const { return Now() - start_; }
@@ -67,7 +67,7 @@ class Driver {
   // Why a run against the target makes no sense, from its first calls. OK: it does.
   absl::Status JudgeTarget(size_t target) const;
   // RunOptions::first_must_succeed, of all probes.
-  absl::Status JudgeRequests() const;
+  absl::Status JudgeRequests(bool strict) const;
   void StepEnded(Call* call, const LoadCompletion::Step& step);
   void Ended(Call* call, const absl::Status& status, std::string_view reply);
   void Observe(Nanos due, Nanos latency, bool ok) const;
