@@ -34,8 +34,9 @@ export interface Run {
   warnings: string[];
   requests: Record<"scheduled" | "sent" | "ok" | "failed", number>;
   rates_per_s: { scheduled: number; good: number };
-  latency_us: { all: Latency; since_sent?: Latency; success: Latency; failure: Latency };
+  latency_us: { all: Latency; since_sent?: Latency; with_pauses?: Latency; success: Latency; failure: Latency };
   send_lag_us: Latency;
+  steps?: ({ name: string; latency_us: Latency } & Record<"ok" | "failed", number>)[]; // of a journey
   spectrum: Spectrum;
   generator: { cpu_us_per_request: number };
   score: { name: string; count: number; sum: number } | null;
@@ -135,10 +136,17 @@ function boxes({ runs, plan }: LoadReport): Block[] {
 // ----- tables
 
 function latencyTable({ runs }: LoadReport): Block[] {
-  const { all, since_sent, success, failure } = runs[0]!.latency_us;
-  const named: [string, Latency | undefined][] = runs.length === 1 ? [["every request", all], ["since sent", since_sent], ["ok", success], ["failed", failure]] : runs.map((run, i) => [`run ${i + 1}${run.valid ? "" : " (void)"}`, run.latency_us.all]);
+  const { all, since_sent, with_pauses, success, failure } = runs[0]!.latency_us;
+  const named: [string, Latency | undefined][] = runs.length === 1 ? [["every request", all], ["since sent", since_sent], ["with pauses", with_pauses], ["ok", success], ["failed", failure]] : runs.map((run, i) => [`run ${i + 1}${run.valid ? "" : " (void)"}`, run.latency_us.all]);
   const rows = named.flatMap(([name, l]) => (l && l.count > 0 ? [[name, String(l.count), us(l.mean), us(l.p50), us(l.p90), us(l.p95), us(l.p99), us(l.p99_9), us(l.max)]] : []));
   return table("Of every request a failed one counts as at least the timeout.", ["latency", "count", "mean", "p50", "p90", "p95", "p99", "p99.9", "max"], rows);
+}
+
+function stepTables({ runs }: LoadReport): Block[] {
+  return runs.flatMap(({ steps = [] }, i) => {
+    const rows = steps.map(({ name, ok, failed, latency_us: l }) => [name, String(ok), String(failed), ...(l.count > 0 ? [us(l.mean), us(l.p50), us(l.p90), us(l.p99), us(l.max)] : Array<string>(5).fill("–"))]);
+    return table(`Steps of the journeys${runs.length > 1 ? `, run ${i + 1}` : ""}`, ["step", "ok", "failed", "mean", "p50", "p90", "p99", "max"], rows);
+  });
 }
 
 function betweenRuns({ between_runs }: LoadReport): Block[] {
@@ -270,7 +278,7 @@ export function loadPage(report: LoadReport): Page {
     title: `Load test of ${plan.method}`,
     about: `${plan.target}${runs.length > 1 ? `, ${runs.length} runs` : ""}`,
     sections: [
-      { heading: "Result", blocks: [...boxes(report), tiles(report), ...latencyTable(report), ...betweenRuns(report)] },
+      { heading: "Result", blocks: [...boxes(report), tiles(report), ...latencyTable(report), ...stepTables(report), ...betweenRuns(report)] },
       { heading: "Latency by percentile", blocks: spectrum(report) },
       { heading: runs.length > 1 ? "Over time, run 1" : "Over time", blocks: overTime(report) },
       { heading: "Requests", blocks: [...runsTable(report), ...counts("Codes of the answers", runs.map((run) => run.codes)), ...counts("Errors", runs.map((run) => run.errors))] },

@@ -17,6 +17,15 @@ test("a run has its numbers, tables, charts and plan", () => {
   assert.ok(!said.some((line) => /^(failed|started|request) \|/.test(line) || line.includes("VOID") || line.startsWith("run 1")));
 });
 
+test("a journey has a row for each of its steps, and its pauses", () => {
+  const { all } = runOf().latency_us, never = runOf().latency_us.failure;
+  const journey = runOf({ latency_us: { ...runOf().latency_us, with_pauses: all }, steps: [{ name: "list", ok: 990, failed: 10, latency_us: all }, { name: "pay", ok: 0, failed: 0, latency_us: never }] });
+  const said = words(loadPage(loadReport([journey])));
+  expectWords(said, "step | ok | failed | mean | p50 | p90 | p99 | max", "list | 990 | 10 | 2 ms | 2 ms | 4 ms | 8 ms | 12 ms", "pay | 0 | 0 | – | – | – | – | –", "with pauses | 1000 | 2 ms | 2 ms | 4 ms | 6 ms | 8 ms | 10 ms | 12 ms");
+  assert.ok(words(loadPage(loadReport([journey, journey]))).includes("Steps of the journeys, run 2"));
+  assert.ok(!words(loadPage(loadReport([runOf()]))).some((line) => line.startsWith("Steps of")));
+});
+
 test("other plans are told apart", () => {
   const { plan } = loadReport([runOf()]);
   const said = words(loadPage(loadReport([runOf()], { plan: { ...plan, loop: "closed", arrivals: "closed", outstanding: 4, requests: 500, tls: true, realtime: true } })));
