@@ -168,6 +168,8 @@ def main(form, curtail, bank):
                     scratch + "/run.json", codes=(0, 98))
                 result = json.load(open(scratch + "/run.json"))["runs"][0]
                 assert result["requests"]["ok"] == result["requests"]["sent"] == 20, result
+                if mix in ("mixed", "card"):  # a row a method
+                    assert sum(method["ok"] for method in result["methods"]) == 20, result["methods"]
             with open(scratch + "/state/curtail/bank/load-users", encoding="ascii") as users:
                 customers = [line.split()[2:5] for line in users]
             balancer = next(p["address"] for p in processes if p["service"] == "load-balancer")

@@ -17,6 +17,7 @@ import signal
 import struct
 import subprocess
 import termios
+import xml.etree.ElementTree
 
 from tooling import (MAX_WAIT_S, await_line, expect_no_escapes, expect_nothing_left, expect_valid, marked_processes,
                      run_case)
@@ -454,8 +455,16 @@ def check_load_runs(tools, address, brief):
         mine = [(float(due), float(latency), ok) for each, due, latency, ok in requests if each == run]
         assert len(mine) == 30 and all(0 <= due < 1e6 and latency > 0 and ok == "1" for due, latency, ok in mine), mine
 
-    out = expect_load(tools.run("load", address, *brief, "--fail-if", "p50<1ns"), 99)
+    junit = tools.path("run.xml")
+    out = expect_load(tools.run("load", address, *brief, "--fail-if", "p50<1ns,errors<1%", "--json", path, "--junit", junit), 99)
     assert "FAILED  p50<1ns" in out
+    expect_valid("report", path)
+    with open(path) as file:
+        said = {one["text"]: one["runs"][0]["verdict"] for one in json.load(file)["thresholds"]}
+    assert said == {"p50<1ns": "failed", "errors<1%": "met"}, said
+    suite = xml.etree.ElementTree.parse(junit).getroot()
+    cases = {case.get("name"): [verdict.tag for verdict in case] for case in suite}
+    assert cases["p50<1ns"] == ["failure"] and cases["errors<1%"] == [] and suite.get("failures") == "1", cases
     out = expect_load(tools.run("load", address, "--closed", "4", *brief[2:]), 0)
     assert "CLOSED LOOP of 4" in out
 

@@ -25,6 +25,8 @@ interface Spectrum {
 type Spread = Record<"median" | "min" | "max", number> & Record<"median_ci95" | "mean_ci95", Range | null>;
 type Interval = Record<"end_s" | "length_s" | "due" | "sent" | "ok" | "failed" | "p50_us" | "p99_us" | "in_flight", number> & { config: string };
 
+type Part = { name: string; latency_us: Latency } & Record<"ok" | "failed", number>;
+
 export interface Run {
   seed: number;
   measured_s: number;
@@ -36,7 +38,8 @@ export interface Run {
   rates_per_s: { scheduled: number; good: number };
   latency_us: { all: Latency; since_sent?: Latency; with_pauses?: Latency; success: Latency; failure: Latency };
   send_lag_us: Latency;
-  steps?: ({ name: string; latency_us: Latency } & Record<"ok" | "failed", number>)[]; // of a journey
+  steps?: Part[]; // of a journey
+  methods?: Part[]; // where requests are of several
   spectrum: Spectrum;
   generator: { cpu_us_per_request: number };
   score: { name: string; count: number; sum: number } | null;
@@ -46,7 +49,7 @@ export interface Run {
 }
 
 type PlanNumber = "rate_per_s" | "peak_per_s" | "outstanding" | "connections" | "warmup_s" | "duration_s" | "timeout_s" | "spin_us";
-type Plan = Record<"target" | "method" | "workload" | "arrivals" | "schedule", string> & Record<PlanNumber, number> & { loop: "open" | "closed"; tls: boolean; realtime: boolean; requests?: number };
+type Plan = Record<"target" | "method" | "workload" | "arrivals" | "schedule", string> & Record<PlanNumber, number> & { loop: "open" | "closed"; tls: boolean; realtime: boolean; requests?: number; methods?: string[] };
 
 export interface LoadReport {
   curtail_version?: string;
@@ -56,6 +59,7 @@ export interface LoadReport {
   machine: Machine | null;
   plan: Plan;
   valid: boolean;
+  thresholds?: { text: string; runs: { verdict: "met" | "failed" | "undecided"; actual: string }[] }[];
   between_runs: ({ valid_runs: number; spectrum: Omit<Spectrum, "latency_us"> | null } & Record<string, Spread>) | null;
   runs: Run[];
 }
@@ -133,6 +137,13 @@ function boxes({ runs, plan }: LoadReport): Block[] {
   return warnings.length > 0 ? [...verdict, { is: "box", kind: "warning", lines: warnings }] : verdict;
 }
 
+// What --fail-if asked for, and whether it held.
+function thresholdBlocks({ thresholds = [], runs }: LoadReport): Block[] {
+  const words = { met: "✓ held", failed: "✗ FAILED", undecided: "void: the generator's lateness decides" };
+  const lines = thresholds.flatMap(({ text, runs: of }) => of.map(({ verdict, actual }, i) => ({ verdict, text: `${text}${runs.length > 1 ? `, run ${i + 1}` : ""}: ${words[verdict]} (${actual})` })));
+  return lines.map(({ verdict, text }) => ({ is: "text", kind: verdict === "met" ? "good" : "bad", text }));
+}
+
 // ----- tables
 
 function latencyTable({ runs }: LoadReport): Block[] {
@@ -142,10 +153,11 @@ function latencyTable({ runs }: LoadReport): Block[] {
   return table("Of every request a failed one counts as at least the timeout.", ["latency", "count", "mean", "p50", "p90", "p95", "p99", "p99.9", "max"], rows);
 }
 
-function stepTables({ runs }: LoadReport): Block[] {
-  return runs.flatMap(({ steps = [] }, i) => {
-    const rows = steps.map(({ name, ok, failed, latency_us: l }) => [name, String(ok), String(failed), ...(l.count > 0 ? [us(l.mean), us(l.p50), us(l.p90), us(l.p99), us(l.max)] : Array<string>(5).fill("–"))]);
-    return table(`Steps of the journeys${runs.length > 1 ? `, run ${i + 1}` : ""}`, ["step", "ok", "failed", "mean", "p50", "p90", "p99", "max"], rows);
+function partTables({ runs }: LoadReport): Block[] {
+  const rows = (parts: Part[]) => parts.map(({ name, ok, failed, latency_us: l }) => [name, String(ok), String(failed), ...(l.count > 0 ? [[l.mean, l.p50, l.p90, l.p99, l.max].map(us)].flat() : Array<string>(5).fill("–"))]);
+  return runs.flatMap(({ steps = [], methods = [] }, i) => {
+    const which = runs.length > 1 ? `, run ${i + 1}` : "", columns = ["ok", "failed", "mean", "p50", "p90", "p99", "max"];
+    return [...table(`Steps of the journeys${which}`, ["step", ...columns], rows(steps)), ...table(`Methods${which}`, ["method", ...columns], rows(methods))];
   });
 }
 
@@ -176,7 +188,7 @@ function planTable({ plan: p, machine, ...origin }: LoadReport): Block[] {
   const open = `open loop, ${p.arrivals} arrivals, ${p.schedule}; mean ${rate(p.rate_per_s)}, peak ${rate(p.peak_per_s)}`;
   return facts("What was measured, and how", [
     ["target", `${p.target}${p.tls ? " over TLS" : ""}`],
-    ["method", p.method],
+    [p.methods ? "methods" : "method", p.methods?.join(", ") ?? p.method],
     ["workload", p.workload],
     ["request", origin.request],
     ["load", p.loop === "closed" ? `CLOSED LOOP of ${p.outstanding}: latency hides stalls` : open],
@@ -275,10 +287,10 @@ function spectrum(report: LoadReport): Block[] {
 export function loadPage(report: LoadReport): Page {
   const { plan, runs } = report;
   return {
-    title: `Load test of ${plan.method}`,
+    title: `Load test of ${plan.methods ? plural(plan.methods.length, "method") : plan.method}`,
     about: `${plan.target}${runs.length > 1 ? `, ${runs.length} runs` : ""}`,
     sections: [
-      { heading: "Result", blocks: [...boxes(report), tiles(report), ...latencyTable(report), ...stepTables(report), ...betweenRuns(report)] },
+      { heading: "Result", blocks: [...boxes(report), ...thresholdBlocks(report), tiles(report), ...latencyTable(report), ...partTables(report), ...betweenRuns(report)] },
       { heading: "Latency by percentile", blocks: spectrum(report) },
       { heading: runs.length > 1 ? "Over time, run 1" : "Over time", blocks: overTime(report) },
       { heading: "Requests", blocks: [...runsTable(report), ...counts("Codes of the answers", runs.map((run) => run.codes)), ...counts("Errors", runs.map((run) => run.errors))] },

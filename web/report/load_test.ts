@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { loadPage, spectrumChart, timeCharts } from "./load";
+import { loadPage, spectrumChart, timeCharts, type LoadReport } from "./load";
 import { paletteOf } from "./page";
 import { HOSTILE, loadReport, runOf, words } from "./testing";
 
@@ -24,6 +24,15 @@ test("a journey has a row for each of its steps, and its pauses", () => {
   expectWords(said, "step | ok | failed | mean | p50 | p90 | p99 | max", "list | 990 | 10 | 2 ms | 2 ms | 4 ms | 8 ms | 12 ms", "pay | 0 | 0 | – | – | – | – | –", "with pauses | 1000 | 2 ms | 2 ms | 4 ms | 6 ms | 8 ms | 10 ms | 12 ms");
   assert.ok(words(loadPage(loadReport([journey, journey]))).includes("Steps of the journeys, run 2"));
   assert.ok(!words(loadPage(loadReport([runOf()]))).some((line) => line.startsWith("Steps of")));
+});
+
+test("a mix has a row for each method, and conditions their verdicts", () => {
+  const { all } = runOf().latency_us, { plan } = loadReport([runOf()]);
+  const mix = runOf({ methods: [{ name: "Pay", ok: 900, failed: 10, latency_us: all }] });
+  const thresholds: LoadReport["thresholds"] = [{ text: "p99<5ms", runs: [{ verdict: "failed", actual: "8 ms" }] }, { text: "errors<1%", runs: [{ verdict: "met", actual: "0 %" }] }];
+  const said = words(loadPage(loadReport([mix], { plan: { ...plan, methods: ["Pay", "Balance"] }, thresholds })));
+  expectWords(said, "Load test of 2 methods", "methods | Pay, Balance", "method | ok | failed | mean | p50 | p90 | p99 | max", "Pay | 900 | 10 | 2 ms | 2 ms | 4 ms | 8 ms | 12 ms");
+  expectWords(said, "p99<5ms: ✗ FAILED (8 ms)", "errors<1%: ✓ held (0 %)");
 });
 
 test("other plans are told apart", () => {

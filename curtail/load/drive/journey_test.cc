@@ -144,7 +144,7 @@ TEST_F(JourneyTest, StepsUseRepliesAndAreTimedApart) {
   ASSERT_EQ(r->steps.size(), 2u);
   EXPECT_EQ(r->steps[0].name, "login");
   EXPECT_EQ(r->steps[1].name, "buy");
-  for (const StepResult& step : r->steps) {
+  for (const PartResult& step : r->steps) {
     EXPECT_EQ(step.ok, r->ok);
     EXPECT_EQ(step.latency.count(), r->ok);
   }

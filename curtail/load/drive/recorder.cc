@@ -13,6 +13,7 @@ namespace {
 
 // Servers that put ids into their error messages must not fill our memory.
 constexpr int kMaxTextsOfCode = 10;
+constexpr char kOtherMethods[] = "(others)";
 constexpr char kNotSent[] = "NOT_SENT";
 constexpr size_t kMaxErrorLength = 200;
 
@@ -35,6 +36,7 @@ Recorder::Recorder(LoadPlan plan, std::string_view score_name) {
   result_.plan = std::move(plan);
   result_.score.name = score_name;
   for (const std::string& step : result_.plan.steps) result_.steps.push_back({.name = step});
+  for (const std::string& method : result_.plan.methods) result_.methods.push_back({.name = method});
 }
 
 void Recorder::Sent(Nanos intended, Nanos actual) {
@@ -86,10 +88,21 @@ void Recorder::CountFailure(Nanos latency, const absl::Status& status) {
 }
 
 void Recorder::StepDone(Nanos intended, size_t step, Nanos latency, bool ok) {
+  PartDone(intended, result_.steps[step], latency, ok);
+}
+
+void Recorder::MethodDone(Nanos intended, size_t method, Nanos latency, bool ok) {
+  std::vector<PartResult>& methods = result_.methods;
+  if (methods.empty()) return;
+  if (method >= result_.plan.methods.size() && methods.size() == result_.plan.methods.size())
+    methods.push_back({.name = kOtherMethods});
+  PartDone(intended, methods[std::min(method, methods.size() - 1)], latency, ok);
+}
+
+void Recorder::PartDone(Nanos intended, PartResult& part, Nanos latency, bool ok) {
   if (!Measured(intended)) return;
-  StepResult& result = result_.steps[step];
-  ++(ok ? result.ok : result.failed);
-  result.latency.Record(ok ? latency : std::max(latency, result_.plan.timeout));
+  ++(ok ? part.ok : part.failed);
+  part.latency.Record(ok ? latency : std::max(latency, result_.plan.timeout));
 }
 
 void Recorder::DoneWithPauses(Nanos intended, Nanos latency) {

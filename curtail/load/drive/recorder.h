@@ -32,6 +32,9 @@ class Recorder {
   void Done(Nanos intended, Nanos actual, Nanos done, const absl::Status& status, double score);
   // A step of the journey due at `intended` has ended, `latency` after it was due.
   void StepDone(Nanos intended, size_t step, Nanos latency, bool ok);
+  // A request by the method of this number in plan.methods has ended; a higher number is any other
+  // method. Nothing if the plan has none.
+  void MethodDone(Nanos intended, size_t method, Nanos latency, bool ok);
   // The journey succeeded; `latency` has its pauses.
   void DoneWithPauses(Nanos intended, Nanos latency);
   // The run was interrupted before the request ended, which then does not count.
@@ -61,6 +64,7 @@ class Recorder {
   }
 
  private:
+  void PartDone(Nanos intended, PartResult& part, Nanos latency, bool ok);
   void CountFailure(Nanos latency, const absl::Status& status);
   // Makes room in the series: two neighbours become one.
   void MergeIntervals();

@@ -44,6 +44,23 @@ TEST(Recorder, CountsLatencyFromTheIntendedTime) {
   EXPECT_EQ(r.measured, seconds(10));
 }
 
+TEST(Recorder, CountsEachMethodOfAMix) {
+  LoadPlan plan = Plan();
+  plan.methods = {"Read", "Write"};
+  Recorder recorder(plan, "");
+  recorder.MethodDone(Nanos(0), 0, milliseconds(1), true);  // in the warm-up
+  recorder.MethodDone(seconds(2), 0, milliseconds(1), true);
+  recorder.MethodDone(seconds(3), 1, milliseconds(2), false);
+  recorder.MethodDone(seconds(3), 7, milliseconds(3), true);  // one that was not foreseen
+  const LoadResult r = recorder.Finish(seconds(11), false, Nanos(0), Nanos(0));
+  ASSERT_EQ(r.methods.size(), 3u);
+  EXPECT_EQ(r.methods[0].name + r.methods[1].name + r.methods[2].name, "ReadWrite(others)");
+  EXPECT_EQ(r.methods[0].ok, 1u);
+  EXPECT_EQ(r.methods[1].failed, 1u);
+  EXPECT_EQ(r.methods[1].latency.max(), milliseconds(100)) << "the timeout";
+  EXPECT_EQ(r.methods[2].ok, 1u);
+}
+
 TEST(Recorder, LeavesTheWarmUpOut) {
   Recorder recorder(Plan(), "");
   for (const Nanos at : {Nanos(0), Nanos(seconds(1)) - Nanos(1), Nanos(seconds(11))}) {

@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "curtail/load/drive/internal/driver.h"
 #include "curtail/load/drive/internal/realtime.h"
+#include "curtail/load/drive/methods.h"
 #include "curtail/load/message/journey.h"
 
 namespace curtail {
@@ -63,7 +64,11 @@ LoadPlan PlanOf(const RunOptions& options, const Workload& workload) {
   plan.requests = options.requests;
   if (const Journey* journey = workload.journey(); journey != nullptr) {
     for (size_t i = 0; i < journey->steps(); ++i) plan.steps.emplace_back(journey->StepName(i));
+    return plan;
   }
+  std::vector<WorkloadMethod> methods = MethodsOf(workload);
+  if (methods.size() < 2) return plan;
+  for (WorkloadMethod& method : methods) plan.methods.push_back(std::move(method.name));
   return plan;
 }
 

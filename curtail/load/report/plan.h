@@ -34,7 +34,8 @@ struct LoadPlan {
   Nanos spin{0};          // of the sending thread before a send, at the end of the run
   bool realtime = false;  // the sending thread had real-time priority
 
-  std::vector<std::string> steps;  // names, where requests are journeys; else none
+  std::vector<std::string> steps;    // names, where requests are journeys; else none
+  std::vector<std::string> methods;  // names, where requests are of two or more; else none
 
   bool closed() const { return arrivals == "closed"; }
   // The least that a failed request counts as: no request that succeeds takes longer. Each step of

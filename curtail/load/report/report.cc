@@ -72,28 +72,30 @@ std::string LatencyTable(const LoadResult& r, const Unit& unit) {
   // Where it says something else.
   if (!LaggedPercentiles(r).empty()) absl::StrAppend(&text, LatencyRow("  since sent", r.since_sent, unit));
   if (r.failed > 0) {
-    absl::StrAppend(&text, LatencyRow("  ok", r.success, unit), LatencyRow("  failed", r.failure, unit));
+    absl::StrAppend(&text, LatencyRow("  ok", r.success, unit), LatencyRow("  failed", r.failure, unit),
+                    Row("", absl::StrCat("of every one a failed request counts as at least ",
+                                         Seconds(r.plan.failure_latency()))));
   }
   std::vector<std::string> intervals;
   for (double p : {50.0, 99.0, 99.9}) intervals.push_back(IntervalText(r, p, unit));
   return absl::StrCat(text, Row("  95 % sure", absl::StrJoin(intervals, ", ")));
 }
 
-// A line a step of a journey.
-std::string StepTable(const LoadResult& r, const Unit& unit) {
-  if (r.steps.empty()) return {};
+// A line a step of a journey, or a method.
+std::string PartTable(const char* what, const std::vector<PartResult>& parts, const Unit& unit) {
+  if (parts.empty()) return {};
   size_t width = kLabelColumns;
-  for (const StepResult& step : r.steps) width = std::max(width, step.name.size() + 3);
+  for (const PartResult& part : parts) width = std::max(width, part.name.size() + 3);
   const auto row = [width](absl::string_view label, absl::string_view cells) {
     return absl::StrFormat("%-*s%s\n", static_cast<int>(width), label, cells);
   };
-  std::string text = row(absl::StrCat("steps (", unit.name, ")"),
+  std::string text = row(absl::StrCat(what, " (", unit.name, ")"),
                          absl::StrFormat("%9s%10s%10s%10s%10s", "count", "failed", "p50", "p99", "max"));
-  for (const StepResult& step : r.steps) {
-    const Histogram& h = step.latency;
-    text += row(absl::StrCat("  ", step.name),
+  for (const PartResult& part : parts) {
+    const Histogram& h = part.latency;
+    text += row(absl::StrCat("  ", part.name),
                 h.empty() ? absl::StrFormat("%9d", 0)
-                          : absl::StrFormat("%9d%10d%10s%10s%10s", h.count(), step.failed,
+                          : absl::StrFormat("%9d%10d%10s%10s%10s", h.count(), part.failed,
                                             unit(h.Percentile(50)), unit(h.Percentile(99)), unit(h.max())));
   }
   return text;
@@ -197,8 +199,10 @@ std::string PlanText(const LoadPlan& plan) {
                         : absl::StrCat("; up to ", plan.retries, plan.retries == 1 ? " retry" : " retries");
   const std::string what =
       plan.steps.empty() ? plan.workload : absl::StrCat("journey: ", absl::StrJoin(plan.steps, ", "));
+  const std::string methods =
+      plan.methods.empty() ? plan.method : absl::StrCat(plan.methods.size(), " methods");
   return absl::StrFormat("%s%s at %s%s: %s; %d connection%s, 1 thread; %s warm-up, then %s; timeout %s%s",
-                         plan.method, what.empty() ? "" : absl::StrCat(" (", what, ")"), plan.target,
+                         methods, what.empty() ? "" : absl::StrCat(" (", what, ")"), plan.target,
                          plan.tls ? " over TLS" : "", how, plan.connections, plan.connections == 1 ? "" : "s",
                          Seconds(plan.warmup), length, Seconds(plan.timeout), retries);
 }
@@ -220,7 +224,8 @@ std::string SummaryText(const LoadResult& r) {
     absl::StrAppend(&text, Row("", absl::StrCat(r.dropped, " not sent: too many in flight")));
   if (r.plan.retries > 0)
     absl::StrAppend(&text, Row("retried", absl::StrCat(r.retried, " requests, by ", r.retries, " calls")));
-  absl::StrAppend(&text, LatencyTable(r, unit), StepTable(r, unit), Bars(r.all, unit), GeneratorText(r));
+  absl::StrAppend(&text, LatencyTable(r, unit), PartTable("steps", r.steps, unit),
+                  PartTable("methods", r.methods, unit), Bars(r.all, unit), GeneratorText(r));
   if (r.score.count > 0) {
     absl::StrAppend(&text, Row(r.score.name, absl::StrFormat("mean %.4f, lowest %.4f, of %d replies",
                                                              r.score.mean(), r.score.min, r.score.count)));

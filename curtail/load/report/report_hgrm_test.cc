@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curtail/load/report/report_hgrm.h"
+#include "curtail/load/report/report_junit.h"
 
 #include <cstdio>
 #include <sstream>
@@ -97,6 +98,25 @@ TEST(ReportHgrm, HoldsTheRequestsOfAllRuns) {
   report.runs[0].all.Record(milliseconds(1), 10);
   report.runs[1].all.Record(milliseconds(2), 5);
   EXPECT_THAT(ReportHgrm(report), HasSubstr("#[Max     =        2.000, Total count    =           15]"));
+}
+
+TEST(ReportJunit, HasACaseForEachRunAndEachVerdict) {
+  LoadReport report = SampleMix();
+  report.runs.front().plan.method = "/a.B/<C>";
+  report.runs.front().measured = std::chrono::seconds(10);
+  EXPECT_EQ(ReportJunit(report),
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+            "<testsuite name=\"curtail load\" tests=\"3\" failures=\"1\" errors=\"0\" time=\"10.000\">\n"
+            "  <testcase classname=\"/a.B/&lt;C&gt;\" name=\"valid\" time=\"10.000\"/>\n"
+            "  <testcase classname=\"/a.B/&lt;C&gt;\" name=\"p50&lt;1s\" time=\"10.000\"/>\n"
+            "  <testcase classname=\"/a.B/&lt;C&gt;\" name=\"Pay.errors&lt;=0.01%\" time=\"10.000\">"
+            "<failure message=\"Pay.errors&lt;=0.01%  (0.099 %)\"/></testcase>\n"
+            "</testsuite>\n");
+  report.runs.push_back(report.runs.front());
+  report.runs.back().invalid = {"late"};
+  const std::string two = ReportJunit(report);
+  EXPECT_NE(two.find("name=\"valid, run 2\" time=\"10.000\"><error message=\"late\"/>"), std::string::npos)
+      << two;
 }
 
 }  // namespace

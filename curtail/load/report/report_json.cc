@@ -24,6 +24,7 @@
 #include "curtail/load/report/internal/machine_json.h"
 #include "curtail/load/report/report.h"
 #include "curtail/load/report/run_metrics.h"
+#include "curtail/load/report/threshold.h"
 
 namespace curtail {
 namespace {
@@ -135,6 +136,7 @@ Json PlanJson(const LoadPlan& p) {
   if (p.requests > 0) json["requests"] = p.requests;
   if (p.retries > 0) json["retries"] = p.retries;
   if (!p.steps.empty()) json["steps"] = p.steps;
+  if (!p.methods.empty()) json["methods"] = p.methods;
   return json;
 }
 
@@ -175,13 +177,13 @@ Json ScoreJson(const ScoreSummary& s) {
 }
 
 // In the order of the plan.
-Json StepsJson(const std::vector<StepResult>& steps) {
+Json PartsJson(const std::vector<PartResult>& parts) {
   Json json = Json::array();
-  for (const StepResult& step : steps) {
-    json.push_back({{"name", step.name},
-                    {"ok", step.ok},
-                    {"failed", step.failed},
-                    {"latency_us", LatencyJson(step.latency, 0)}});
+  for (const PartResult& part : parts) {
+    json.push_back({{"name", part.name},
+                    {"ok", part.ok},
+                    {"failed", part.failed},
+                    {"latency_us", LatencyJson(part.latency, 0)}});
   }
   return json;
 }
@@ -206,8 +208,9 @@ void AddRun(const LoadResult& r, Json& json) {
   if (!r.since_sent.empty()) json["latency_us"]["since_sent"] = LatencyJson(r.since_sent, r.neighbours());
   if (!r.steps.empty()) {
     json["latency_us"]["with_pauses"] = LatencyJson(r.with_pauses, r.neighbours());
-    json["steps"] = StepsJson(r.steps);
+    json["steps"] = PartsJson(r.steps);
   }
+  if (!r.methods.empty()) json["methods"] = PartsJson(r.methods);
   json["spectrum"] = SpectrumJson(r.all, r.neighbours());
   json["send_lag_us"] = LatencyJson(r.send_lag, 0);
   json["generator"] = GeneratorJson(r);
@@ -220,6 +223,17 @@ void AddRun(const LoadResult& r, Json& json) {
 
 Json RangeJson(const std::optional<Interval>& range) {
   return range ? Json::array({range->low, range->high}) : Json(nullptr);
+}
+
+Json ThresholdsJson(const LoadReport& report) {
+  Json json = Json::array();
+  for (const std::vector<ThresholdOutcome>& of_runs : EvaluateAll(report)) {
+    Json runs = Json::array();
+    for (const ThresholdOutcome& outcome : of_runs)
+      runs.push_back({{"verdict", std::string(Verdict(outcome))}, {"actual", ActualText(outcome)}});
+    json.push_back({{"text", of_runs.front().threshold.text}, {"runs", std::move(runs)}});
+  }
+  return json;
 }
 
 // Null where fewer than two runs can be believed.
@@ -338,6 +352,7 @@ std::string ReportJson(const LoadReport& report, const ReportOrigin& origin) {
   json["machine"] = internal::MachineJson(origin.machine);
   json["plan"] = PlanJson(report.runs.front().plan);
   json["valid"] = report.valid();
+  if (!report.thresholds.empty()) json["thresholds"] = ThresholdsJson(report);
   json["between_runs"] = BetweenRunsJson(report);
   json["runs"] = Json::array();
   for (const LoadResult& run : report.runs) {

@@ -46,6 +46,7 @@ TEST(ReportJson, IsCheckedByItsSchema) {
   KeepForSchemaTest("report-this-machine", ReportJson(SampleReport(1), ThisOrigin("0.1")));
   KeepForSchemaTest("report-empty", ReportJson(EmptyReport()));
   KeepForSchemaTest("report-journeys", ReportJson(SampleJourneys()));
+  KeepForSchemaTest("report-mix", ReportJson(SampleMix()));
   KeepForSchemaTest("result", ResultJson(SampleRun()));
 }
 
@@ -97,7 +98,8 @@ TEST(ReportJson, ShortThingsStandOnOneLine) {
 }
 
 TEST(ReadReport, GivesBackWhatWasWritten) {
-  std::vector<LoadReport> reports = {SampleReport(1), SampleReport(3), EmptyReport(), SampleJourneys()};
+  std::vector<LoadReport> reports = {SampleReport(1), SampleReport(3), EmptyReport(), SampleJourneys(),
+                                     SampleMix()};
   reports[0].runs[0].invalid.push_back("late");
   reports[0].runs[0].plan.retries = 2;
   reports[0].runs[0].retried = 3;

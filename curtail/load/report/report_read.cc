@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "curtail/base/internal/json_document.h"
+#include "curtail/load/report/threshold.h"
 
 namespace curtail {
 namespace {
@@ -52,6 +53,7 @@ LoadPlan ReadPlan(const JsonNode& node) {
   if (node.Contains("retries"))
     p.retries = static_cast<int>(node["retries"].Count(std::numeric_limits<int>::max()));
   if (node.Contains("steps")) p.steps = ReadTexts(node["steps"]);
+  if (node.Contains("methods")) p.methods = ReadTexts(node["methods"]);
   p.timeout = node["timeout_s"].Sec();
   p.spin = node["spin_us"].Us();
   p.realtime = node["realtime"].Flag();
@@ -104,8 +106,8 @@ std::map<std::string, uint64_t> ReadCounts(const JsonNode& node) {
   return counts;
 }
 
-StepResult ReadStep(const JsonNode& node) {
-  StepResult s;
+PartResult ReadPart(const JsonNode& node) {
+  PartResult s;
   s.name = node["name"].Text();
   s.ok = node["ok"].Count();
   s.failed = node["failed"].Count();
@@ -145,8 +147,10 @@ LoadResult ReadRun(const JsonNode& node, const LoadPlan& plan) {
   r.failure = ReadLatency(latency["failure"]);
   if (latency.Contains("since_sent")) r.since_sent = ReadLatency(latency["since_sent"]);
   if (latency.Contains("with_pauses")) r.with_pauses = ReadLatency(latency["with_pauses"]);
-  if (node.Contains("steps"))
-    node["steps"].ForItems(1000, [&](const JsonNode& s) { r.steps.push_back(ReadStep(s)); });
+  for (const auto& [key, parts] : {std::pair("steps", &r.steps), std::pair("methods", &r.methods)}) {
+    if (node.Contains(key))
+      node[key].ForItems(1001, [&, to = parts](const JsonNode& part) { to->push_back(ReadPart(part)); });
+  }
   r.send_lag = ReadLatency(node["send_lag_us"]);
   r.cpu = node["generator"]["cpu_us"].Us();
   r.spin = node["generator"]["spin_us"].Us();
@@ -214,6 +218,13 @@ absl::StatusOr<LoadReport> ParseReport(std::string_view text, ReportOrigin* orig
   LoadReport report;
   root["runs"].ForItems(kMaxRuns, [&](const JsonNode& run) { report.runs.push_back(ReadRun(run, plan)); });
   if (report.runs.empty()) root["runs"].Complain("must not be empty");
+  if (root.Contains("thresholds")) {
+    root["thresholds"].ForItems(kMaxRuns, [&](const JsonNode& node) {
+      std::string text = node["text"].Text();
+      if (!ParseThresholds(text).ok()) return node["text"].Complain("is not a condition");
+      report.thresholds.push_back(std::move(text));
+    });
+  }
   ReportOrigin read = ReadOrigin(root);
   if (!problem.empty()) return absl::InvalidArgumentError(absl::StrCat("is no load report: ", problem));
   if (origin != nullptr) *origin = std::move(read);

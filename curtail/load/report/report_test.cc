@@ -84,6 +84,15 @@ TEST(SummaryText, CountsWhatWasRetriedWhereThatWasAskedFor) {
   EXPECT_THAT(PlanText(run.plan), HasSubstr("up to 2 retries"));
 }
 
+TEST(SummaryText, HasARowAMethodOfAMix) {
+  const LoadResult run = SampleMix().runs.front();
+  EXPECT_THAT(PlanText(run.plan), testing::StartsWith("2 methods"));
+  const std::string text = SummaryText(run);
+  EXPECT_THAT(text,
+              HasSubstr("\nmethods (ms)      count    failed       p50       p99       max\n  Balance "));
+  EXPECT_THAT(text, HasSubstr("of every one a failed request counts as at least "));
+}
+
 TEST(SummaryText, HasARowAStepOfAJourney) {
   const LoadResult run = SampleJourneys().runs.front();
   EXPECT_THAT(PlanText(run.plan), HasSubstr("(journey: log-in, pay)"));

@@ -121,6 +121,15 @@ LoadReport SampleJourneys() {
   return report;
 }
 
+LoadReport SampleMix() {
+  LoadReport report = SampleReport(1);
+  LoadResult& r = report.runs.front();
+  r.plan.methods = {"Balance", "Pay"};
+  for (const std::string& method : r.plan.methods) r.methods.push_back({method, 5, 1, r.all});
+  report.thresholds = {"p50<1s", "Pay.errors<=0.01%"};
+  return report;
+}
+
 ReportOrigin SampleOrigin() {
   ReportOrigin origin;
   origin.curtail_version = "1.2.3";

@@ -58,13 +58,13 @@ struct ScoreSummary {
   double mean() const { return count == 0 ? 0 : sum / static_cast<double>(count); }
 };
 
-// A step of all journeys that were due in the window.
-struct StepResult {
+// A part of the requests that were due in the window: a step of all journeys, or a method.
+struct PartResult {
   std::string name;
   uint64_t ok = 0;
-  uint64_t failed = 0;  // and its journeys with it
-  // From when it was due: the first step from the journey's intended start, a later one from the
-  // end of the reply before and the pause. A failed one counts as at least the timeout.
+  uint64_t failed = 0;  // of a step: and its journeys with it
+  // From when it was due: a later step from the end of the reply before and the pause. A failed one
+  // counts as at least the timeout.
   Histogram latency;
 };
 
@@ -106,7 +106,9 @@ struct LoadResult {
   Histogram send_lag;
   // Of journeys: the OK ones with their pauses, and each step. Empty otherwise.
   Histogram with_pauses;
-  std::vector<StepResult> steps;
+  std::vector<PartResult> steps;
+  // Of requests by two or more methods: each method, with those that were sent. Empty otherwise.
+  std::vector<PartResult> methods;
 
   // CPU time of the sending thread over the window, and its part spent only on watching the clock
   // for the next send.
@@ -135,6 +137,8 @@ struct LoadResult {
 // One plan, run once or several times with fresh connections. Not empty.
 struct LoadReport {
   std::vector<LoadResult> runs;
+  // Conditions that each run must meet, each a Threshold's text; none: nothing was asked for.
+  std::vector<std::string> thresholds;
 
   bool valid() const {
     return std::all_of(runs.begin(), runs.end(), [](const LoadResult& run) { return run.valid(); });

@@ -59,15 +59,15 @@ absl::StatusOr<Threshold> ParseOne(absl::string_view text) {
   t.metric = std::string(text.substr(0, at));
   // "p99.9" has a dot of its own.
   if (const size_t dot = t.metric.find('.'); dot != std::string::npos && !UnitOf(t.metric).ok()) {
-    t.step = t.metric.substr(0, dot);
+    t.part = t.metric.substr(0, dot);
     t.metric.erase(0, dot + 1);
   }
   t.op = std::string(text.substr(at, length));
   const absl::StatusOr<Unit> unit = UnitOf(t.metric);
   if (!unit.ok()) return unit.status();
-  if (!t.step.empty() && *unit != Unit::kDuration && t.metric != "errors") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a step has no ", t.metric, "; use ", t.step, ".p99 or any pN, mean, max or errors"));
+  if (!t.part.empty() && *unit != Unit::kDuration && t.metric != "errors") {
+    return absl::InvalidArgumentError(absl::StrCat("a step or a method has no ", t.metric, "; use ", t.part,
+                                                   ".p99 or any pN, mean, max or errors"));
   }
   const absl::StatusOr<double> limit = ParseLimit(text.substr(at + length), *unit);
   if (!limit.ok()) return limit.status();
@@ -92,18 +92,20 @@ double Measure(absl::string_view metric, const LoadResult& r) {
   return metric == "rate" ? r.sent_per_s : r.good_per_s;
 }
 
-const StepResult* FindStep(absl::string_view name, const LoadResult& r) {
-  for (const StepResult& step : r.steps) {
-    if (step.name == name) return &step;
+const PartResult* FindPart(absl::string_view name, const LoadResult& r) {
+  for (const auto* parts : {&r.steps, &r.methods}) {
+    for (const PartResult& part : *parts) {
+      if (part.name == name) return &part;
+    }
   }
   return nullptr;
 }
 
-double MeasureStep(const Threshold& t, const LoadResult& r) {
-  const StepResult* step = FindStep(t.step, r);
-  if (step == nullptr || step->latency.empty()) return std::numeric_limits<double>::quiet_NaN();
-  if (t.metric != "errors") return MeasureLatency(t.metric, step->latency);
-  return static_cast<double>(step->failed) / static_cast<double>(step->latency.count());
+double MeasurePart(const Threshold& t, const LoadResult& r) {
+  const PartResult* part = FindPart(t.part, r);
+  if (part == nullptr || part->latency.empty()) return std::numeric_limits<double>::quiet_NaN();
+  if (t.metric != "errors") return MeasureLatency(t.metric, part->latency);
+  return static_cast<double>(part->failed) / static_cast<double>(part->latency.count());
 }
 
 // True if a generator that is never late might have measured what `holds`.
@@ -132,30 +134,47 @@ absl::StatusOr<std::vector<Threshold>> ParseThresholds(std::string_view text) {
 }
 
 ThresholdOutcome Evaluate(const Threshold& threshold, const LoadResult& result) {
-  const bool all = threshold.step.empty();
+  const bool all = threshold.part.empty();
   ThresholdOutcome outcome{threshold,
-                           all ? Measure(threshold.metric, result) : MeasureStep(threshold, result), false};
+                           all ? Measure(threshold.metric, result) : MeasurePart(threshold, result), false};
   const double b = threshold.limit;
   const auto holds = [&](double a) {  // a comparison with NaN is false
     return (threshold.op == "<" && a < b) || (threshold.op == "<=" && a <= b) ||
            (threshold.op == ">" && a > b) || (threshold.op == ">=" && a >= b);
   };
   outcome.met = holds(outcome.actual);
-  // Of a step no times are kept without the generator's lateness.
+  // Of a part no times are kept without the generator's lateness.
   outcome.undecided = !outcome.met && (all ? MightHold(threshold.metric, result, holds) : !result.valid());
   return outcome;
 }
 
-std::string Describe(const ThresholdOutcome& outcome) {
+std::string_view Verdict(const ThresholdOutcome& outcome) {
+  return outcome.met ? "met" : outcome.undecided ? "undecided" : "failed";
+}
+
+std::string ActualText(const ThresholdOutcome& outcome) {
   const absl::StatusOr<Unit> unit = UnitOf(outcome.threshold.metric);
-  std::string actual = "not measured";
-  if (!std::isnan(outcome.actual)) {
-    if (*unit == Unit::kDuration) actual = absl::StrFormat("%.3g ms", outcome.actual / 1e6);
-    if (*unit == Unit::kShare) actual = absl::StrFormat("%.3g %%", outcome.actual * 100);
-    if (*unit == Unit::kNumber) actual = absl::StrFormat("%.1f", outcome.actual);
-  }
-  return absl::StrFormat("%s  (%s%s)", outcome.threshold.text, actual,
+  if (!unit.ok() || std::isnan(outcome.actual)) return "not measured";
+  if (*unit == Unit::kDuration) return absl::StrFormat("%.3g ms", outcome.actual / 1e6);
+  if (*unit == Unit::kShare) return absl::StrFormat("%.3g %%", outcome.actual * 100);
+  return absl::StrFormat("%.1f", outcome.actual);
+}
+
+std::string Describe(const ThresholdOutcome& outcome) {
+  return absl::StrFormat("%s  (%s%s)", outcome.threshold.text, ActualText(outcome),
                          outcome.undecided ? "; the generator's lateness decides" : "");
+}
+
+std::vector<std::vector<ThresholdOutcome>> EvaluateAll(const LoadReport& report) {
+  std::vector<std::vector<ThresholdOutcome>> outcomes;
+  for (const std::string& text : report.thresholds) {
+    const absl::StatusOr<std::vector<Threshold>> parsed = ParseThresholds(text);
+    for (const Threshold& threshold : parsed.value()) {
+      std::vector<ThresholdOutcome>& of_runs = outcomes.emplace_back();
+      for (const LoadResult& run : report.runs) of_runs.push_back(Evaluate(threshold, run));
+    }
+  }
+  return outcomes;
 }
 
 }  // namespace curtail

@@ -19,10 +19,11 @@ namespace curtail {
 //   errors         share of failed requests. Limit: a share ("0.1%" or "0.001")
 //   rate, good     requests sent and answered OK, a second. Limit: a number
 //   score          mean score of the replies. Limit: a number or a share
-// The first two of a journey's step are written behind its name: "pay.p99<5ms".
+// The first two of a journey's step, or of one of several methods, are written behind its name:
+// "pay.p99<5ms".
 struct Threshold {
   std::string text;  // as given, without spaces
-  std::string step;  // of a journey; empty: all of it
+  std::string part;  // a step or a method; empty: every request
   std::string metric;
   std::string op;  // < <= > >=
   double limit = 0;
@@ -41,10 +42,18 @@ struct ThresholdOutcome {
   // replies for the send and for the reply, might bring back; or anything else.
   bool undecided = false;
 };
+// "met", "failed" or "undecided".
+std::string_view Verdict(const ThresholdOutcome& outcome);
+// "4.12 ms".
+std::string ActualText(const ThresholdOutcome& outcome);
+
 // A metric that was not measured (no request in the window, no score) does not meet any threshold.
 ThresholdOutcome Evaluate(const Threshold& threshold, const LoadResult& result);
 
 // "p99<5ms  (4.12 ms)".
 std::string Describe(const ThresholdOutcome& outcome);
+
+// The outcome of each of report.thresholds in each run. REQUIRES: ParseThresholds() takes them.
+std::vector<std::vector<ThresholdOutcome>> EvaluateAll(const LoadReport& report);
 
 }  // namespace curtail

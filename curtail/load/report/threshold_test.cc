@@ -85,6 +85,9 @@ TEST(Threshold, HoldsForAStepOfAJourney) {
   EXPECT_FALSE(evaluate("pay.errors<25%").met);
   EXPECT_FALSE(evaluate("log-in.p50<9s").met) << "never sent";
   EXPECT_FALSE(evaluate("browse.p50<9s").met) << "there is no such step";
+  r.methods = {{.name = "Read", .ok = 3, .failed = 1, .latency = r.steps[1].latency}};
+  EXPECT_TRUE(evaluate("Read.p50<=8.1ms").met);
+  EXPECT_FALSE(evaluate("Read.errors<25%").met);
   EXPECT_FALSE(evaluate("pay.max<5ms").undecided);
   r.invalid.push_back("late");
   EXPECT_TRUE(evaluate("pay.max<5ms").undecided);
@@ -110,12 +113,23 @@ TEST(Threshold, ListsAndDescribes) {
 
 TEST(Threshold, RefusesWithAHint) {
   const std::pair<const char*, const char*> cases[] = {
-      {"", "compares nothing"},         {"p99", "compares nothing"},  {"p99=5ms", "compares nothing"},
-      {"p99<5", "no duration"},         {"p99<", "no duration"},      {"p99<-5ms", "no duration"},
-      {"p0<5ms", "no metric"},          {"p101<5ms", "no metric"},    {"latency<5ms", "no metric"},
-      {"errors<lots", "no share"},      {"rate>5%", "no number"},     {"errors<nan", "no share"},
-      {"p99<5ms,", "compares nothing"}, {"p99<<5ms", "no duration"},  {"pay.good>5", "a step has no good"},
-      {"pay.latency<5ms", "no metric"}, {"pay.p99<5", "no duration"},
+      {"", "compares nothing"},
+      {"p99", "compares nothing"},
+      {"p99=5ms", "compares nothing"},
+      {"p99<5", "no duration"},
+      {"p99<", "no duration"},
+      {"p99<-5ms", "no duration"},
+      {"p0<5ms", "no metric"},
+      {"p101<5ms", "no metric"},
+      {"latency<5ms", "no metric"},
+      {"errors<lots", "no share"},
+      {"rate>5%", "no number"},
+      {"errors<nan", "no share"},
+      {"p99<5ms,", "compares nothing"},
+      {"p99<<5ms", "no duration"},
+      {"pay.good>5", "a step or a method has no good"},
+      {"pay.latency<5ms", "no metric"},
+      {"pay.p99<5", "no duration"},
   };
   for (const auto& [text, hint] : cases) {
     const absl::Status status = ParseThresholds(text).status();

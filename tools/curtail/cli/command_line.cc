@@ -143,6 +143,10 @@ void AddOutputFlags(CLI::App& load, LoadFlags* f) {
   load.add_option("--hgrm", f->hgrm, "Write the percentile spectrum, as HdrHistogram's tools read it")
       ->group(group);
   load.add_option("--csv", f->csv, "Write the course of the run, a line a second")->group(group);
+  load.add_option("--junit", f->junit,
+                  "Write what --fail-if found, and whether to believe it, as test cases of JUnit")
+      ->group(group)
+      ->excludes("--find-max");
   load.add_option("--raw", f->raw,
                   "Write each request: run, when it was due, latency, ok; a comma-separated line each")
       ->group(group)

@@ -85,8 +85,9 @@ std::vector<std::string> CommandOfPod(const LoadFlags& flags, const Plan& plan) 
   words.push_back(absl::StrCat("dns:///", entry.workloads.front().name, ":", entry.port));
   bool balancer = false;
   for (const std::string& word : flags.given) {
-    static constexpr std::string_view kHere[] = {"--kubernetes", "--namespace", "--json",    "--html",
-                                                 "--hgrm",       "--csv",       "--fail-if", "--dry-run"};
+    static constexpr std::string_view kHere[] = {"--kubernetes", "--namespace", "--json",
+                                                 "--html",       "--hgrm",      "--csv",
+                                                 "--junit",      "--fail-if",   "--dry-run"};
     const std::string_view name = std::string_view(word).substr(0, word.find('='));
     balancer |= name == "--balancer";
     if (std::find(std::begin(kHere), std::end(kHere), name) == std::end(kHere)) words.push_back(word);
@@ -295,7 +296,7 @@ int Conclude(const LoadFlags& flags, const std::vector<Threshold>& thresholds, s
              Console& console, const std::atomic<bool>& stop) {
   ReportOrigin origin;
   const std::string_view json = JsonIn(written);
-  const absl::StatusOr<LoadReport> report = ParseReport(json, &origin);
+  absl::StatusOr<LoadReport> report = ParseReport(json, &origin);
   if (!report.ok()) {
     if (stop) return Fail(console, absl::CancelledError(""));
     const std::string said(absl::StripAsciiWhitespace(std::string(written)));
@@ -311,7 +312,8 @@ int Conclude(const LoadFlags& flags, const std::vector<Threshold>& thresholds, s
     console.Print(SummaryText(report->runs[i]));
   }
   if (report->runs.size() > 1) console.Print(BetweenRunsText(*report));
-  const int verdict = CheckThresholds(thresholds, *report, console);
+  for (const Threshold& threshold : thresholds) report->thresholds.push_back(threshold.text);
+  const int verdict = CheckThresholds(*report, console);
   if (absl::Status status = WriteResults(flags, *report, origin, console); !status.ok())
     return FailWriting(console, status);
   if (stop || report->interrupted()) return kInterrupted;

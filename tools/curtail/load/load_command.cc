@@ -230,6 +230,7 @@ absl::Status LoadTest::WriteAll(const LoadReport& report) const {
 
 int LoadTest::Repeat() {
   LoadReport report;
+  for (const Threshold& threshold : setup_.thresholds) report.thresholds.push_back(threshold.text);
   for (int run = 0; run == 0 || (run < flags_.repeat && !stop_); ++run) {
     const std::string label =
         flags_.repeat == 1 ? "load" : absl::StrFormat("run %d/%d", run + 1, flags_.repeat);
@@ -245,7 +246,7 @@ int LoadTest::Repeat() {
     report.runs.push_back(*std::move(result));
   }
   if (report.runs.size() > 1) console_.Print(BetweenRunsText(report));
-  const int verdict = CheckThresholds(setup_.thresholds, report, console_);
+  const int verdict = CheckThresholds(report, console_);
   if (absl::Status status = WriteAll(report); !status.ok()) return FailWriting(console_, status);
   if (stop_) return kInterrupted;
   if (report.runs.size() < static_cast<size_t>(flags_.repeat)) return kFailed;
@@ -320,14 +321,15 @@ absl::StatusOr<LoadPlan> PlanOf(const LoadFlags& flags, const LoadSetup& setup, 
   return PlanOpenLoop(setup.options, workload, *schedule);
 }
 
-// INVALID_ARGUMENT if a condition is of a step that the plan does not have.
-absl::Status CheckSteps(const char* flag, const std::vector<Threshold>& thresholds, const LoadPlan& plan) {
+// INVALID_ARGUMENT if a condition is of a step or a method that the plan does not have.
+absl::Status CheckParts(const char* flag, const std::vector<Threshold>& thresholds, const LoadPlan& plan) {
   for (const Threshold& t : thresholds) {
-    if (t.step.empty() || absl::c_linear_search(plan.steps, t.step)) continue;
+    const std::vector<std::string>& parts = plan.steps.empty() ? plan.methods : plan.steps;
+    if (t.part.empty() || absl::c_linear_search(parts, t.part)) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat(flag, ": there is no step '", t.step, "'",
-                     plan.steps.empty() ? ", as only a --journey has some"
-                                        : absl::StrCat("; there are ", absl::StrJoin(plan.steps, ", "))));
+        absl::StrCat(flag, ": there is no step or method '", t.part, "'",
+                     parts.empty() ? ", as only a --journey and a mix of methods have some"
+                                   : absl::StrCat("; there are ", absl::StrJoin(parts, ", "))));
   }
   return absl::OkStatus();
 }
@@ -404,7 +406,7 @@ int RunLoad(const LoadFlags& flags, Console& console, const std::atomic<bool>& s
   if (!plan.ok()) return FailLoad(console, plan.status());
   for (const auto& [flag, conditions] :
        {std::pair("--fail-if", &setup->thresholds), std::pair("--find-max", &setup->find_max)}) {
-    if (absl::Status status = CheckSteps(flag, *conditions, *plan); !status.ok())
+    if (absl::Status status = CheckParts(flag, *conditions, *plan); !status.ok())
       return FailLoad(console, status);
   }
   console.PrintWrapped(absl::StrCat(console.Bold("load"), " ", PlanText(*plan), "\n"));

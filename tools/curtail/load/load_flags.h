@@ -63,6 +63,7 @@ struct LoadFlags {
   std::string html;
   std::string hgrm;
   std::string csv;
+  std::string junit;
   std::string raw;
   std::string trace_to;
   double trace_sample = 1;

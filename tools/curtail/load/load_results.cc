@@ -8,7 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "curtail/load/report/report_csv.h"
 #include "curtail/load/report/report_hgrm.h"
+#include "curtail/load/report/report_junit.h"
 #include "curtail/load/report/report_page.h"
+#include "curtail/load/report/threshold.h"
 #include "curtail/term/exit_code.h"
 #include "tools/curtail/cli/flags.h"
 
@@ -16,7 +18,7 @@ namespace curtail::tool {
 
 absl::Status CheckOutputs(const LoadFlags& flags, Console& console) {
   int to_stdout = 0;
-  for (const std::string& path : {flags.json, flags.html, flags.hgrm, flags.csv, flags.raw}) {
+  for (const std::string& path : {flags.json, flags.html, flags.hgrm, flags.csv, flags.junit, flags.raw}) {
     if (absl::Status status = CheckWritable(path); !status.ok()) return status;
     to_stdout += path == "-" ? 1 : 0;
   }
@@ -27,15 +29,15 @@ absl::Status CheckOutputs(const LoadFlags& flags, Console& console) {
   return absl::OkStatus();
 }
 
-int CheckThresholds(const std::vector<Threshold>& thresholds, const LoadReport& report, Console& console) {
+int CheckThresholds(const LoadReport& report, Console& console) {
   bool failed = false, undecided = false;
-  for (const Threshold& threshold : thresholds) {
-    for (size_t run = 0; run < report.runs.size(); ++run) {
-      const ThresholdOutcome outcome = Evaluate(threshold, report.runs[run]);
+  for (const std::vector<ThresholdOutcome>& of_runs : EvaluateAll(report)) {
+    for (size_t run = 0; run < of_runs.size(); ++run) {
+      const ThresholdOutcome& outcome = of_runs[run];
       const std::string mark = outcome.met         ? console.Green("ok    ")
                                : outcome.undecided ? console.Red("VOID  ")
                                                    : console.Red("FAILED");
-      const std::string which = report.runs.size() == 1 ? "" : absl::StrCat("  run ", run + 1);
+      const std::string which = of_runs.size() == 1 ? "" : absl::StrCat("  run ", run + 1);
       console.Print(absl::StrCat("threshold     ", mark, "  ", Describe(outcome), which, "\n"));
       failed |= !outcome.met && !outcome.undecided;
       undecided |= outcome.undecided;
@@ -58,6 +60,7 @@ absl::Status WriteResults(const LoadFlags& flags, const LoadReport& report, cons
   write(flags.html, [&] { return ReportPage(ReportJson(report, origin)); });
   write(flags.hgrm, [&] { return ReportHgrm(report); });
   write(flags.csv, [&] { return ReportCsv(report); });
+  write(flags.junit, [&] { return ReportJunit(report); });
   return first;
 }
 

@@ -5,11 +5,9 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "curtail/load/report/report.h"
-#include "curtail/load/report/threshold.h"
 #include "curtail/term/console.h"
 #include "tools/curtail/load/load_flags.h"
 
@@ -19,9 +17,9 @@ namespace curtail::tool {
 // stdout. Errors: those of CheckWritable(); INVALID_ARGUMENT if two of them are stdout.
 absl::Status CheckOutputs(const LoadFlags& flags, Console& console);
 
-// Prints a line a threshold. kOk where all are met in every run; kThreshold or, where only the generator's lateness
+// Prints a line a threshold of the report. kOk where all are met in every run; kThreshold or, where only the generator's lateness
 // stands against it, kVoid otherwise.
-int CheckThresholds(const std::vector<Threshold>& thresholds, const LoadReport& report, Console& console);
+int CheckThresholds(const LoadReport& report, Console& console);
 
 // Writes one; the path "-" is stdout.
 absl::Status WriteResult(const std::string& path, std::string_view content, Console& console);

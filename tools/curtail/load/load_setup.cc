@@ -468,6 +468,8 @@ absl::StatusOr<LoadSetup> MakeSetup(const LoadFlags& flags, const LoadTargets& t
   s.options.realtime = flags.realtime;
   const bool json = !targets.http && (!flags.data.empty() || !flags.journey.empty());
   s.options.workload_name = targets.application.empty() ? (json ? "json" : "") : targets.application;
+  for (const auto& [name, value] : flags.own)
+    absl::StrAppend(&s.options.workload_name, name.size() == 1 ? " -" : " --", name, " ", value);
   s.options.schedule_name = flags.schedule;
   if (flags.closed == 0) {
     absl::StatusOr<RateCurve> curve = MakeCurve(flags, s.options.warmup, flags.seed);

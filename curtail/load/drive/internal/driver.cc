@@ -7,13 +7,13 @@
 #include <limits>
 #include <numeric>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "curtail/load/drive/methods.h"
 
 namespace curtail::internal {
 namespace {
@@ -33,19 +33,6 @@ void SleepUntil(TimePoint when) {
   const Nanos left = when.time_since_epoch();
   const timespec t{.tv_sec = static_cast<time_t>(left / kSecond), .tv_nsec = (left % kSecond).count()};
   clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, nullptr);
-}
-
-// Methods are looked for among so many requests.
-constexpr uint64_t kLookedAt = 10'000;
-
-std::vector<uint64_t> FirstOfEachMethod(const Workload& workload) {
-  std::set<std::string_view> seen;
-  std::vector<uint64_t> firsts;
-  const uint64_t end = workload.distinct() > 0 ? std::min(workload.distinct(), kLookedAt) : kLookedAt;
-  for (uint64_t i = 0; i < end; ++i) {
-    if (seen.insert(workload.MethodOf(i)).second) firsts.push_back(i);
-  }
-  return firsts;
 }
 
 // A later request may succeed: the server is busy, or a part of it is away.
@@ -78,6 +65,7 @@ struct Driver::Call final : LoadCompletion {
   std::optional<Nanos> arrived;  // the reply, at the kernel
   bool active = false;
   size_t target = 0;
+  size_t method = 0;  // by methods_
   int retries = 0;
   Nanos paused{0};           // between the steps of a journey
   Nanos later_lag{0};        // of its steps after the first
@@ -103,7 +91,10 @@ Driver::Driver(const RunOptions& options, const Workload& workload, LoadPlan pla
       margin_(options.spin),
       // The step after a reply must not wait for it to be read.
       unread_(options, /*may_stay=*/curve != nullptr && journey_ == nullptr),
-      client_(MakeLoadClient(options, journey_)) {}
+      client_(MakeLoadClient(options, journey_)) {
+  if (journey_ != nullptr) return;
+  for (const WorkloadMethod& method : MethodsOf(workload)) methods_.emplace(method.path, methods_.size());
+}
 
 Driver::~Driver() = default;
 
@@ -117,8 +108,8 @@ absl::Status Driver::Preflight(bool strict) {
   std::vector<uint64_t> requests(targets * static_cast<size_t>(each));
   std::iota(requests.begin(), requests.end(), 0);
   if (options_.first_must_succeed) {
-    for (const uint64_t first : FirstOfEachMethod(workload_)) {
-      if (first >= targets * static_cast<size_t>(each)) requests.push_back(first);
+    for (const WorkloadMethod& method : MethodsOf(workload_)) {
+      if (method.first >= targets * static_cast<size_t>(each)) requests.push_back(method.first);
     }
   }
   probes_ = std::vector<Probe>(requests.size());
@@ -236,8 +227,11 @@ void Driver::Send(uint64_t index, Nanos intended) {
     if (first_measured_ == kNone) first_measured_ = index;
     sampler_.Sent(index - first_measured_, now);
   }
-  client_->Start(call->target, workload_.MethodOf(index), Deadline::At(start_ + intended + timeout_),
-                 *metadata, prepared_message_, call);
+  const std::string_view method = workload_.MethodOf(index);
+  const auto known = methods_.find(method);
+  call->method = known == methods_.end() ? methods_.size() : known->second;
+  client_->Start(call->target, method, Deadline::At(start_ + intended + timeout_), *metadata,
+                 prepared_message_, call);
 }
 
 void Driver::StepEnded(Call* call, const LoadCompletion::Step& step) {
@@ -255,6 +249,7 @@ void Driver::Ended(Call* call, const absl::Status& status, std::string_view repl
   const double score =
       status.ok() ? workload_.Score(call->index, reply) : std::numeric_limits<double>::quiet_NaN();
   recorder_.Done(call->intended, call->sent + call->later_lag, done, status, score);
+  recorder_.MethodDone(call->intended, call->method, done - call->intended, status.ok());
   if (journey_ != nullptr && status.ok()) recorder_.DoneWithPauses(call->intended, end - call->intended);
   if (call->retries > 0) recorder_.Retried(call->intended, call->retries);
   Observe(call->intended, done - call->intended, status.ok());
@@ -343,8 +338,10 @@ void Driver::Drain(Nanos limit) {
       recorder_.Cut(call.intended);
       continue;
     }
-    recorder_.Unfinished(call.intended, call.sent, Elapsed());
-    Observe(call.intended, Elapsed() - call.intended, false);
+    const Nanos now = Elapsed();
+    recorder_.Unfinished(call.intended, call.sent, now);
+    recorder_.MethodDone(call.intended, call.method, now - call.intended, false);
+    Observe(call.intended, now - call.intended, false);
   }
 }
 

@@ -6,8 +6,10 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "curtail/load/drive/internal/sampler.h"
@@ -89,6 +91,8 @@ class Driver {
   const bool poisson_;
   const RateCurve* const curve_;
   const Nanos failure_latency_;
+  std::map<std::string_view, size_t>
+      methods_;  // by path: as LoadPlan::methods, if there are two; empty for journeys
 
   Recorder recorder_;
   Sampler sampler_;
