@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../kit/testing"))
 from rest import MAX_WAIT_S, rest, use_page  # noqa: E402
 
 FORMS = {"processes": ["--stores", "postgresql", "--scale", "2"], "monolith": ["--monolith"]}
-PROCESSES = {"processes": 25, "monolith": 2}
+PROCESSES = {"processes": 27, "monolith": 2}
 DEPOSIT = 5000
 
 
@@ -92,6 +92,10 @@ def use(address, payer, payee):
     assert rest(address, "POST", "/v1/bookings", booking, payee[0])[0] == 400
     assert rest(address, "DELETE", f"/v1/bookings/{booked['id']}", token=payee[0])[0] == 404
     assert rest(address, "DELETE", f"/v1/bookings/{booked['id']}", token=token)[1]["cancelled"] is True
+    assert rest(address, "GET", "/v1/branches?near.latitude=50&near.longitude=8&limit=1")[1]["branches"], near
+    assert rest(address, "GET", "/v1/banks?iban=GB29NWBK60161331926819")[1]["banks"][0]["bic"].startswith("NWBKGB")
+    assert rest(address, "GET", "/v1/banks?iban=GB28NWBK60161331926819")[0] == 400
+    assert rest(address, "GET", "/v1/bank-search?text=commerzbank%20berlin&limit=1")[1]["banks"][0]["country"] == "DE"
     assert rest(address, "POST", "/v1/messages", {"text": "Thank you"}, token)[0] == 200
     assert [one["text"] for one in rest(address, "GET", "/v1/messages", token=token)[1]["messages"]] == ["Thank you"]
 
