@@ -50,7 +50,7 @@ absl::Status ReadListed(const std::string& folder, uint32_t shards, Listed* list
   return status.ok() ? read("deposits", "SELECT id, id, 0 FROM terms ORDER BY id") : status;
 }
 
-// Balances that loans and deposits have at rest, by account.
+// Balances that accounts of loans, deposits and investments have at rest.
 using Expected = std::vector<std::pair<uint64_t, int64_t>>;
 
 // A loan has a limit of all instalments, and owes the principal of all that are not paid.
@@ -97,6 +97,56 @@ absl::Status ReadDeposits(const std::string& folder, Expected* expected) {
   });
 }
 
+// The orders of trades, and their sums.
+struct Trades {
+  bool moves = false;                                        // an order is open
+  std::map<std::pair<uint64_t, std::string>, int64_t> held;  // units, by customer and stock
+  std::map<uint64_t, int64_t> cents, booked;  // of the bank's accounts for investments; how many
+
+  // Takes a row of the query below. DATA_LOSS: the trade does not have the units of its order.
+  absl::Status Add(const SqlRow& row) {
+    KeptPayment kept;
+    const bool readable = kept.ParseFromString(std::string(row.Text(4)));
+    const Trade& trade = kept.trade();
+    const int64_t sign = trade.sale() ? -1 : 1;
+    const uint64_t account = trade.sale() ? kept.shown().from() : kept.payee();
+    const bool is_booked = row.Integer(2) == Payment::BOOKED;
+    moves = moves || row.Integer(3) != 0;
+    cents[account] += is_booked ? sign * kept.shown().cents() : 0;
+    booked[account] += is_booked ? 1 : 0;
+    if (is_booked) held[{row.Unsigned(1), trade.symbol()}] += sign * trade.units();
+    const bool entered = row.Unsigned(5) == row.Unsigned(1) && row.Text(6) == trade.symbol() &&
+                         row.Integer(7) == sign * trade.units() && row.Integer(8) == 0;
+    if (readable && (entered || !is_booked)) return absl::OkStatus();
+    return absl::DataLossError(Join("trade ", row.Unsigned(0), " is not as it was ordered"));
+  }
+};
+
+// Each trade has the units of its order, nobody has sold more than was bought, and the bank's accounts for investments have the
+// cents of all that are booked.
+absl::Status ReadTrades(const std::string& folder, Listed* listed, Expected* expected) {
+  Trades trades;
+  absl::Status wrong;
+  absl::Status status = apps::LookAtData(folder, "wealth-management", [&](SqlSession& s) {
+    return s.Query(
+        "SELECT payments.id, payments.owner, state, open, bytes, coalesce(trades.owner, 0),"
+        " coalesce(symbol, ''), coalesce(units, 0), coalesce(refused, 0) FROM payments"
+        " LEFT JOIN trades ON trades.id = payments.id ORDER BY payments.id",
+        {}, [&](const SqlRow& row) { wrong.Update(trades.Add(row)); });
+  });
+  for (const auto& [of, units] : trades.held) {
+    if (units < 0)
+      wrong.Update(absl::DataLossError(Join("customer ", of.first, " has ", units, " units of ", of.second)));
+  }
+  for (const auto& [id, cents] : trades.cents) {
+    std::vector<int64_t>& of = (*listed)[apps::PartOf(id, listed->size())];
+    const auto account = static_cast<int64_t>(id);
+    if (trades.booked[id] > 0) of.insert(of.end(), {account, account, -apps::kUnlimited});
+    if (!trades.moves) expected->emplace_back(id, cents);
+  }
+  return status.ok() ? wrong : status;
+}
+
 absl::Status CheckBalances(SqlSession& s, const Shard& shard, const Expected& expected) {
   absl::Status wrong;
   for (const auto& [id, cents] : expected) {
@@ -104,7 +154,7 @@ absl::Status CheckBalances(SqlSession& s, const Shard& shard, const Expected& ex
     absl::Status status = s.Query(
         "SELECT balance FROM accounts WHERE id = ?1 AND balance <> ?2", {id, cents}, [&](const SqlRow& row) {
           wrong = absl::DataLossError(
-              Join("account ", id, " has ", row.Integer(0), " cents, but the loan or deposit ", cents));
+              Join("account ", id, " has ", row.Integer(0), " cents, but its service expects ", cents));
         });
     if (!status.ok() || !wrong.ok()) return status.ok() ? wrong : status;
   }
@@ -179,6 +229,7 @@ absl::Status Audit(const std::string& data) {
   absl::Status read = ReadListed(*folder, *shards, &listed);
   if (read.ok()) read = ReadDebts(*folder, &listed, &expected);
   if (read.ok()) read = ReadDeposits(*folder, &expected);
+  if (read.ok()) read = ReadTrades(*folder, &listed, &expected);
   if (!read.ok()) return read;
   InTransit in_transit;
   for (Shard shard{0, *shards}; shard.index < shard.count; ++shard.index) {

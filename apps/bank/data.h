@@ -44,6 +44,13 @@ inline uint64_t BanksInterest(size_t shard, size_t shards) {
   return id;
 }
 
+// The bank's account for investments in a shard of `shards`: the other side of trades. Otherwise as BanksInterest().
+inline uint64_t BanksInvestments(size_t shard, size_t shards) {
+  uint64_t id = 2'000'000;
+  while (apps::PartOf(id, shards) != shard) ++id;
+  return id;
+}
+
 // The same for the account of another customer as for an account that does not exist.
 inline absl::Status NoAccount(uint64_t account) {
   return absl::NotFoundError(Join("there is no account ", account));
@@ -60,6 +67,8 @@ class Shards {
   size_t size() const { return channels_.size(); }
   // The bank's account for interest in the shard of `account`.
   uint64_t InterestBeside(uint64_t account) const { return BanksInterest(IndexOf(account), size()); }
+  // The bank's account for investments there.
+  uint64_t InvestmentsBeside(uint64_t account) const { return BanksInvestments(IndexOf(account), size()); }
 
  private:
   const std::vector<Channel*> channels_;

@@ -98,6 +98,7 @@ Coroutine Orders::Give(Context& ctx, const PaymentOrder& order, uint64_t id, uin
   kept.set_payee(payee);
   kept.set_payer(payer);
   kept.set_number(order.number());
+  if (order.has_trade()) *kept.mutable_trade() = order.trade();
   kept.set_stepped_up(order.stepped_up());
   Payment& shown = *kept.mutable_shown();
   shown.set_id(id);

@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../kit/testing"))
 from rest import MAX_WAIT_S, rest, use_page  # noqa: E402
 
 FORMS = {"processes": ["--stores", "postgresql", "--scale", "2"], "monolith": ["--monolith"]}
-PROCESSES = {"processes": 27, "monolith": 2}
+PROCESSES = {"processes": 28, "monolith": 2}
 DEPOSIT = 5000
 
 
@@ -96,6 +96,19 @@ def use(address, payer, payee):
     assert rest(address, "GET", "/v1/banks?iban=GB29NWBK60161331926819")[1]["banks"][0]["bic"].startswith("NWBKGB")
     assert rest(address, "GET", "/v1/banks?iban=GB28NWBK60161331926819")[0] == 400
     assert rest(address, "GET", "/v1/bank-search?text=commerzbank%20berlin&limit=1")[1]["banks"][0]["country"] == "DE"
+    offered = {one["symbol"]: int(one["shareCents"]) for one in rest(address, "GET", "/v1/investments")[1]["investments"]}
+    assert set(offered) == {"AAPL", "AMZN", "GOOG", "IBM", "MSFT"}, offered
+    units = {"units": "1", "account": account}
+    status, bought = rest(address, "POST", "/v1/investments/AAPL/purchases", units, token, key="apples")
+    assert status == 200 and bought["state"] == "BOOKED", bought
+    assert rest(address, "POST", "/v1/investments/AAPL/purchases", units, token, key="apples") == (200, bought)
+    held = rest(address, "GET", "/v1/portfolio", token=token)[1]["holdings"]
+    assert {one["symbol"] for one in held} >= {"AAPL"}, held
+    assert rest(address, "POST", "/v1/investments/AAPL/sales", {**units, "units": "1000000"}, token)[0] == 400
+    assert rest(address, "POST", "/v1/investments/XYZ/sales", units, token)[0] == 404
+    status, sold = rest(address, "POST", "/v1/investments/AAPL/sales", units, token)
+    assert status == 200 and rest(address, "GET", f"/v1/trades/{sold['id']}", token=token) == (200, sold), sold
+    assert rest(address, "GET", f"/v1/trades/{sold['id']}", token=payee[0])[0] == 404
     assert rest(address, "POST", "/v1/messages", {"text": "Thank you"}, token)[0] == 200
     assert [one["text"] for one in rest(address, "GET", "/v1/messages", token=token)[1]["messages"]] == ["Thank you"]
 
@@ -167,7 +180,7 @@ def main(form, curtail, bank):
         try:
             processes = json.loads(run(curtail, "ps", "--json"))[0]["processes"]
             assert len(processes) == PROCESSES[form], processes
-            for mix in ("mixed", "balance", "activity", "pay", "card", "quote", "loan"):
+            for mix in ("mixed", "balance", "activity", "pay", "card", "quote", "loan", "wealth"):
                 run(curtail, "load", "bank", "--mix", mix, "--rps", "40", "--requests", "20", "--timeout", "10s", "--json",
                     scratch + "/run.json", codes=(0, 98))
                 result = json.load(open(scratch + "/run.json"))["runs"][0]

@@ -2,6 +2,7 @@
 #include "apps/bank/workload.h"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include "apps/bank/applicant.h"
 #include "apps/bank/data.h"
+#include "apps/bank/prices.h"
 #include "bank.curtail.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/strings.h"
@@ -18,13 +20,25 @@ namespace curtail::bank {
 namespace {
 
 constexpr uint32_t kPageLength = 10;
+constexpr std::string_view kSymbols[] = {"AAPL", "AMZN", "GOOG", "IBM", "MSFT"};
 constexpr uint64_t kMostPaid = 100;  // cents: an opening deposit lasts for thousands
 
 std::vector<std::string_view> Mixes() {
-  return {"mixed", "balance", "activity", "pay", "card", "quote", "loan"};
+  return {"mixed", "balance", "activity", "pay", "card", "quote", "loan", "wealth"};
 }
 
-enum class Kind { kBalance, kActivity, kPay, kOwnTransfer, kPurchase, kPayCard, kQuote, kLoan };
+enum class Kind {
+  kBalance,
+  kActivity,
+  kPay,
+  kOwnTransfer,
+  kPurchase,
+  kPayCard,
+  kQuote,
+  kLoan,
+  kPortfolio,
+  kBuy
+};
 
 class BankWorkload final : public Workload {
  public:
@@ -42,6 +56,11 @@ class BankWorkload final : public Workload {
     const apps::LoadUser& caller = users_[choice_.Index(index)];
     const Kind kind = KindOf(rng);
     if (kind == Kind::kQuote || kind == Kind::kLoan) return LoanRequestOf(rng, caller, kind);
+    if (kind == Kind::kPortfolio) {
+      apps::TokenRequest request;
+      request.set_token(caller.token);
+      return request.SerializeAsString();
+    }
     const size_t number = rng.Below(caller.more.size() / 2);
     const uint64_t account = std::stoull(caller.more[2 * number]);
     if (kind == Kind::kBalance) {
@@ -58,6 +77,14 @@ class BankWorkload final : public Workload {
       return request.SerializeAsString();
     }
     if (kind == Kind::kPurchase || kind == Kind::kPayCard) return CardRequestOf(rng, caller, number, kind);
+    if (kind == Kind::kBuy) {
+      TradeRequest request;
+      request.set_token(caller.token);
+      request.set_account(account);
+      request.set_symbol(std::string(kSymbols[rng.Below(std::size(kSymbols))]));
+      request.set_units(1);
+      return request.SerializeAsString();
+    }
     PayRequest request;
     request.set_token(caller.token);
     request.set_from(account);
@@ -68,7 +95,7 @@ class BankWorkload final : public Workload {
   }
 
   // A page is right if its balances follow from its movements; a payment, if it has left the payer's account; a loan, if its
-  // instalments sum to it and its interest.
+  // instalments sum to it and its interest; a trade, if it costs its unit; a portfolio, if it has units of each of its stocks.
   double Score(uint64_t index, std::string_view reply) const override {
     Rng rng = RngOf(index);
     const auto parsed = [&](auto& message) {
@@ -90,6 +117,18 @@ class BankWorkload final : public Workload {
     if (kind == Kind::kLoan) {
       Loan loan;
       return parsed(loan) && loan.id() > 0 && IsWhole(loan.quote()) ? 1 : 0;
+    }
+    if (kind == Kind::kPortfolio) {
+      Portfolio portfolio;
+      const auto has = [](const Holding& one) { return one.units() > 0; };
+      return parsed(portfolio) && std::ranges::all_of(portfolio.holdings(), has) ? 1 : 0;
+    }
+    if (kind == Kind::kBuy) {
+      Trade trade;
+      return parsed(trade) && trade.state() == Payment::BOOKED && trade.version() > 0 &&
+                     trade.cents() == CostOfUnits(1, trade.share_cents())
+                 ? 1
+                 : 0;
     }
     Payment payment;
     return parsed(payment) && (payment.state() == Payment::BOOKED || payment.state() == Payment::ARRIVED) &&
@@ -114,6 +153,10 @@ class BankWorkload final : public Workload {
         return Bank::kQuoteLoan.path;
       case Kind::kLoan:
         return Bank::kApplyForLoan.path;
+      case Kind::kPortfolio:
+        return Bank::kGetPortfolio.path;
+      case Kind::kBuy:
+        return Bank::kBuyUnits.path;
       default:
         return Bank::kPay.path;
     }
@@ -190,15 +233,19 @@ class BankWorkload final : public Workload {
     if (mix_ == "card") return Kind::kPurchase;
     if (mix_ == "quote") return Kind::kQuote;
     if (mix_ == "loan") return Kind::kLoan;
+    if (mix_ == "wealth") return Kind::kPortfolio;
     return mix_ == "activity" ? Kind::kActivity : Kind::kPay;
   }
   // The first choice that a request makes.
   Kind KindOf(Rng& rng) const {
     const double share = rng.Uniform01();
     if (mix_ == "card") return share < 0.5 ? Kind::kPurchase : Kind::kPayCard;
+    if (mix_ == "wealth") return share < 0.5 ? Kind::kPortfolio : Kind::kBuy;
     if (mix_ != "mixed") return Only();
     if (share < 0.40) return Kind::kBalance;
-    if (share < 0.669) return Kind::kActivity;
+    if (share < 0.649) return Kind::kActivity;
+    if (share < 0.659) return Kind::kPortfolio;
+    if (share < 0.669) return Kind::kBuy;
     if (share < 0.689) return Kind::kQuote;
     if (share < 0.69) return Kind::kLoan;
     if (share < 0.87) return Kind::kPay;
