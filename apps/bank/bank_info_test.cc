@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Branches and banks, as customers of the bank look for them.
+// Branches and banks, as customers of the bank look for them, and payments to other banks.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <limits>
+#include <memory>
+#include <set>
 #include <string>
 
 #include "apps/bank/bank_testing.h"
+#include "apps/bank/books.h"
 #include "apps/bank/branches.h"
+#include "apps/bank/data.h"
+#include "curtail/store/sql/sqlite.h"
 
 namespace curtail::bank {
 namespace {
 
-class BankInfoTest : public BankTest {
+class BankInfoTest : public BankFaultTest {
  protected:
   absl::Status Find(const std::string& bic, const std::string& iban, BankList* reply) const {
     BankQuery query;
@@ -23,6 +29,20 @@ class BankInfoTest : public BankTest {
     BankSearchQuery query;
     query.set_text(text), query.set_limit(limit);
     return Send(&Bank::Stub::SearchBanks, query, reply);
+  }
+  // That the accounts for a bank have in all shards.
+  int64_t NostroCents(const std::string& bic) const {
+    int64_t cents = 0;
+    for (uint32_t shard = 0; shard < kShards; ++shard) {
+      const auto books =
+          internal::SqliteSession::Open({.path = Join(Folder(), "/", BooksOf({shard, kShards}), ".db")});
+      EXPECT_TRUE(books.ok()) << books.status();
+      const absl::Status status =
+          (*books)->Query("SELECT balance FROM accounts WHERE id = ?1", {NostroOf(bic, shard, kShards)},
+                          [&](const SqlRow& row) { cents += row.Integer(0); });
+      EXPECT_TRUE(status.ok()) << status;
+    }
+    return cents;
   }
 };
 
@@ -81,6 +101,66 @@ TEST_F(BankInfoTest, SearchesNames) {
   EXPECT_TRUE(list.banks().empty());
   for (const std::string& wrong : {std::string(), std::string("  "), std::string(101, 'a')})
     EXPECT_TRUE(absl::IsInvalidArgument(Search(wrong, 0, &list)));
+}
+
+TEST_F(BankInfoTest, APaymentToAnotherBankGoesToItsAccountHere) {
+  const Own& from = all_[0];
+  PayRequest request = PaymentOf(from, from, 250);
+  request.set_iban("de89 3704 0044 0532 0130 00");
+  Payment first, again;
+  ASSERT_TRUE(Pay(request, "a", &first).ok());
+  EXPECT_EQ(first.state(), Payment::ARRIVED);
+  EXPECT_EQ(first.iban(), "DE89370400440532013000");
+  ASSERT_TRUE(Pay(request, "a", &again).ok());
+  EXPECT_EQ(first.SerializeAsString(), again.SerializeAsString());
+  request.set_cents(251);
+  EXPECT_TRUE(absl::IsAlreadyExists(Pay(request, "a", &again)));
+  request.set_cents(kDeposit);
+  EXPECT_TRUE(absl::IsFailedPrecondition(Pay(request))) << "it has less";
+  EXPECT_EQ(CentsOf(from), kDeposit - 250);
+  EXPECT_EQ(NostroCents("COBADEFF"), 250);
+  EXPECT_EQ(Audit(), 0);
+}
+
+TEST_F(BankInfoTest, PaymentsToAnotherBankOutliveTheServices) {
+  const size_t accounts = all_.size() / 6;  // of each customer
+  std::array<int64_t, kCustomers> paid{};
+  ActWhileKilled({"payments", "posting", "bank-info-search", "payments"}, [&](int customer) {
+    const std::unique_ptr<Channel> channel = Connect();
+    const Own& own = all_[static_cast<size_t>(customer) * accounts];
+    PayRequest request = PaymentOf(own, own, 1);
+    request.set_iban("GB29NWBK60161331926819");
+    for (int i = 0; !stop_.load(); ++i) {
+      Payment payment;
+      const absl::Status status =
+          Answered([&] { return Pay(request, Join("abroad ", i), &payment, channel.get(), kPatience); });
+      ASSERT_TRUE(status.ok()) << status;
+      ++paid[static_cast<size_t>(customer)];
+    }
+  });
+  int64_t all = 0;
+  for (size_t i = 0; i < paid.size(); ++i) {
+    EXPECT_EQ(CentsOf(all_[i * accounts]), kDeposit - paid[i]);
+    all += paid[i];
+  }
+  EXPECT_EQ(NostroCents("NWBKGB2L"), all);
+  EXPECT_EQ(Audit(), 0);
+}
+
+TEST(Nostro, EachBankHasAnAccountInEachShardBelowIdsThatAreGiven) {
+  constexpr uint64_t kGiven = uint64_t{86'400'000} * 366 << 22;  // from 2025 on
+  std::set<uint64_t> all;
+  for (const char* bic :
+       {"AAAAAAAA", "AAAAAAAB", "COBADEFF", "COBADEFFXXX", "NWBKGB2L", "ZZZZZZZZ", "00000000"}) {
+    for (size_t shard = 0; shard < 64; ++shard) {
+      const uint64_t id = NostroOf(bic, shard, 64);
+      EXPECT_EQ(apps::PartOf(id, 64), shard);
+      EXPECT_TRUE(IsNostro(id));
+      EXPECT_LT(id, kGiven);
+      all.insert(id);
+    }
+  }
+  EXPECT_EQ(all.size(), 6u * 64);  // a branch has its bank's
 }
 
 }  // namespace

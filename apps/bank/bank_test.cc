@@ -268,7 +268,7 @@ TEST_F(BankTest, WhatIsWrongMovesNothing) {
   PayRequest elsewhere = PaymentOf(from, to, 1);
   elsewhere.set_iban("DE89 3704 0044 0532 0130 01");
   EXPECT_TRUE(absl::IsInvalidArgument(Pay(elsewhere)));
-  elsewhere.set_iban("DE89 3704 0044 0532 0130 00");
+  elsewhere.set_iban("MT84MALT011000012345MTLCAST001S");  // no bank that is known
   EXPECT_TRUE(absl::IsNotFound(Pay(elsewhere)));
   EXPECT_TRUE(absl::IsFailedPrecondition(Pay(PaymentOf(from, to, kDeposit + 1))));
   PayRequest nobody = PaymentOf(from, to, 1);

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -51,6 +52,21 @@ inline uint64_t BanksInvestments(size_t shard, size_t shards) {
   return id;
 }
 
+// The accounts for what other banks get are from kNostro to below twice that: below all ids that are given, which have the milliseconds
+// since 2024 in their upper bits.
+inline constexpr uint64_t kNostro = uint64_t{1} << 54;
+inline bool IsNostro(uint64_t account) { return account >= kNostro && account < 2 * kNostro; }
+// This bank's account in a shard of `shards` for all payments to the bank with a BIC, of whatever branch. It is its own owner.
+// REQUIRES: the BIC has eight digits and capitals or more.
+inline uint64_t NostroOf(std::string_view bic, size_t shard, size_t shards) {
+  uint64_t id = 0;
+  for (const char c : bic.substr(0, 8))
+    id = 36 * id + static_cast<uint64_t>(c <= '9' ? c - '0' : c - 'A' + 10);
+  id = kNostro + id * 4096;  // below 36^8 * 4096 < kNostro; the next 4096 ids are this bank's, too
+  while (apps::PartOf(id, shards) != shard) ++id;
+  return id;
+}
+
 // The same for the account of another customer as for an account that does not exist.
 inline absl::Status NoAccount(uint64_t account) {
   return absl::NotFoundError(Join("there is no account ", account));
@@ -67,6 +83,9 @@ class Shards {
   size_t size() const { return channels_.size(); }
   // The bank's account for interest in the shard of `account`.
   uint64_t InterestBeside(uint64_t account) const { return BanksInterest(IndexOf(account), size()); }
+  uint64_t NostroBeside(uint64_t account, std::string_view bic) const {
+    return NostroOf(bic, IndexOf(account), size());
+  }
   // The bank's account for investments there.
   uint64_t InvestmentsBeside(uint64_t account) const { return BanksInvestments(IndexOf(account), size()); }
 

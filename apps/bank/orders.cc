@@ -62,12 +62,14 @@ Act Orders::ActOf(const PaymentOrder& order, uint64_t id) {
   return act;
 }
 
-Orders::Orders(SqlDatabase& db, Env& env, int again, AroundTransfer around, const AccessControl::Stub* access)
+Orders::Orders(SqlDatabase& db, Env& env, int again, AroundTransfer around, const AccessControl::Stub* access,
+               const BankInfoSearch::Stub* banks)
     : unique_id_(env.Stub<apps::UniqueId>("unique-id")),
       shards_(env),
       again_(again),
       around_(std::move(around)),
       access_(access),
+      banks_(banks),
       sagas_(db, kTable, [this](Context& ctx, apps::SagaRow& row) { return Book(ctx, row); }) {
   sagas_.WorkWhileServing(env);
 }
@@ -77,19 +79,43 @@ Coroutine Orders::PayTo(Context& ctx, const Accounts::Stub& accounts, const Paym
   if (absl::Status status = Check(order); !status.ok()) co_return status;
   Account account;
   account.set_iban(order.iban());
-  auto found = co_await WhenAllOk(ctx, Ask(accounts, Accounts::kResolve, account),
-                                  Ask(unique_id_, apps::UniqueId::kNext, OneId()));
-  if (!found.ok()) co_return found.status();
-  const auto& [payee, ids] = *found;
+  auto [here, ids] = co_await WhenAll(ctx, Ask(accounts, Accounts::kResolve, account),
+                                      Ask(unique_id_, apps::UniqueId::kNext, OneId()));
+  absl::Status found = here.status();
+  Account payee;
+  if (here.ok()) payee = *std::move(here);
+  else if (absl::IsNotFound(found) && banks_ != nullptr) {
+    absl::Status elsewhere = co_await FindElsewhere(ctx, order, &payee);
+    if (!absl::IsNotFound(elsewhere)) found = elsewhere;
+  }
+  if (!found.ok()) co_return found;
+  if (!ids.ok()) co_return ids.status();
+  const uint64_t id = ids->ids(0);
   if (payee.id() == order.from()) co_return absl::InvalidArgumentError("an account does not pay itself");
   if (access_ != nullptr) {
-    auto [permission] = co_await WhenAll(ctx, Ask(*access_, AccessControl::kMay, ActOf(order, ids.ids(0))));
+    auto [permission] = co_await WhenAll(ctx, Ask(*access_, AccessControl::kMay, ActOf(order, id)));
     if (!permission.ok()) co_return permission.status();
     payer = permission->owner();
   }
   PaymentOrder resolved = order;
   resolved.set_iban(payee.iban());
-  co_return co_await Give(ctx, resolved, ids.ids(0), payer, payee.id(), reply);
+  co_return co_await Give(ctx, resolved, id, payer, payee.id(), reply);
+}
+
+Coroutine Orders::FindElsewhere(Context& ctx, const PaymentOrder& order, Account* payee) const {
+  const absl::StatusOr<std::string> iban = CheckedIban(order.iban());
+  if (!iban.ok()) co_return iban.status();
+  BankQuery query;
+  query.set_iban(*iban);
+  auto [found] = co_await WhenAll(ctx, Ask(*banks_, BankInfoSearch::kFind, query));
+  if (!found.ok()) co_return found.status();
+  for (const BankInfo& bank : found->banks()) {
+    if (bank.bic().empty()) continue;
+    payee->set_id(shards_.NostroBeside(order.from(), bank.bic()));
+    payee->set_iban(*iban);
+    co_return absl::OkStatus();
+  }
+  co_return absl::NotFoundError("the bank of this IBAN has no BIC");
 }
 
 Coroutine Orders::Give(Context& ctx, const PaymentOrder& order, uint64_t id, uint64_t payer, uint64_t payee,

@@ -49,9 +49,10 @@ class Orders {
   static Act ActOf(const PaymentOrder& order, uint64_t id);
 
   // `db` has Schema(). `env`, `db` and `access` outlive the object. `again`, as of Saga::Begin(), is REFUSED if a repetition of a refused
-  // order tries again, or Saga::kNeverAgain if it is refused again.
+  // order tries again, or Saga::kNeverAgain if it is refused again. With `banks`, PayTo() pays to other banks, too: `around` opens
+  // the account NostroOf() before.
   Orders(SqlDatabase& db, Env& env, int again, AroundTransfer around = {},
-         const AccessControl::Stub* access = nullptr);
+         const AccessControl::Stub* access = nullptr, const BankInfoSearch::Stub* banks = nullptr);
 
   // Takes an order to pay to an IBAN, in the name of whoever `access` finds to own the account; or, without it, in the name of `payer`.
   // Errors: as Check(), Give(), AccessControl::May() and Accounts::Resolve(); INVALID_ARGUMENT: the account pays itself.
@@ -67,6 +68,8 @@ class Orders {
   Coroutine Cancel(Context& ctx, const PaymentQuery& query, Payment* reply);
 
  private:
+  // Sets the account for the bank of order.iban(). NOT_FOUND: no bank that is known has it.
+  Coroutine FindElsewhere(Context& ctx, const PaymentOrder& order, Account* payee) const;
   Coroutine Book(Context& ctx, apps::SagaRow& row);
   // The step of an order from another customer's account.
   Coroutine Permit(Context& ctx, apps::SagaRow& row, KeptPayment* kept);
@@ -79,6 +82,7 @@ class Orders {
   const int again_;
   const AroundTransfer around_;
   const AccessControl::Stub* const access_;  // may be null
+  const BankInfoSearch::Stub* const banks_;  // may be null
   apps::Saga sagas_;
 };
 

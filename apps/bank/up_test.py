@@ -95,6 +95,8 @@ def use(address, payer, payee):
     assert rest(address, "GET", "/v1/branches?near.latitude=50&near.longitude=8&limit=1")[1]["branches"], near
     assert rest(address, "GET", "/v1/banks?iban=GB29NWBK60161331926819")[1]["banks"][0]["bic"].startswith("NWBKGB")
     assert rest(address, "GET", "/v1/banks?iban=GB28NWBK60161331926819")[0] == 400
+    abroad = {**order, "iban": "GB29 NWBK 6016 1331 9268 19"}
+    assert rest(address, "POST", "/v1/payments", abroad, token)[1]["iban"] == "GB29NWBK60161331926819"
     assert rest(address, "GET", "/v1/bank-search?text=commerzbank%20berlin&limit=1")[1]["banks"][0]["country"] == "DE"
     offered = {one["symbol"]: int(one["shareCents"]) for one in rest(address, "GET", "/v1/investments")[1]["investments"]}
     assert set(offered) == {"AAPL", "AMZN", "GOOG", "IBM", "MSFT"}, offered
