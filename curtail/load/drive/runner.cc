@@ -72,6 +72,12 @@ LoadPlan PlanOf(const RunOptions& options, const Workload& workload) {
   return plan;
 }
 
+absl::StatusOr<LoadResult> Finished(internal::Driver& driver, Nanos end, bool interrupted) {
+  LoadResult result = driver.Finish(end, interrupted);
+  if (absl::Status status = driver.JudgeRun(result); !status.ok()) return status;
+  return result;
+}
+
 // How long the requests in flight may take to end. An interrupted run has no time for the pauses of journeys.
 Nanos Longest(const RunOptions& options, const Workload& workload, bool interrupted) {
   const Journey* journey = workload.journey();
@@ -159,7 +165,7 @@ absl::StatusOr<LoadResult> RunOpenLoop(const RunOptions& options, const Workload
   const Nanos end = driver.Elapsed();
   const bool interrupted = driver.Stopped() && end < schedule.length() && !driver.AllSent();
   driver.Drain(end + Longest(options, workload, interrupted));
-  return driver.Finish(std::min(end, schedule.length()), interrupted);
+  return Finished(driver, std::min(end, schedule.length()), interrupted);
 }
 
 absl::StatusOr<LoadResult> RunClosedLoop(const RunOptions& options, const Workload& workload, int outstanding,
@@ -192,7 +198,7 @@ absl::StatusOr<LoadResult> RunClosedLoop(const RunOptions& options, const Worklo
   driver.EndWindow();
   const bool interrupted = driver.Stopped() && now < length && !ended();
   driver.Drain(now + Longest(options, workload, interrupted));
-  return driver.Finish(std::min(now, length), interrupted);
+  return Finished(driver, std::min(now, length), interrupted);
 }
 
 absl::Status TryEachMethod(RunOptions options, const Workload& workload) {

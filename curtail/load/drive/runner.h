@@ -127,11 +127,12 @@ LoadPlan PlanClosedLoop(const RunOptions& options, const Workload& workload, int
 // Sends workload.Request(i) when the i-th arrival of `schedule` is due. The schedule covers warm-up
 // and measured window; requests before options.warmup are not measured. Returns at most timeout + 2
 // s after the last send.
-// Errors: all from the check before the run. UNAVAILABLE (no connection), UNIMPLEMENTED (of every
-// first call to a target), DEADLINE_EXCEEDED (nothing answered), INVALID_ARGUMENT (options, or the
-// target is no address), FAILED_PRECONDITION (first_must_succeed: a method's first request did not,
-// for a reason that is not of the moment). A server that answers with another status is there: the
-// run counts it.
+// Before the run one request a connection is made, which it does not count; none if
+// options.requests says how many there are, and they are single calls of no known application.
+// Errors: UNAVAILABLE (no connection), UNIMPLEMENTED (of every first call to a target),
+// INVALID_ARGUMENT (options, or the target is no address), FAILED_PRECONDITION (first_must_succeed:
+// a method's first request did not, for a reason that is not of the moment). A server that answers
+// with another status, or stands still, is there: the run counts it.
 absl::StatusOr<LoadResult> RunOpenLoop(const RunOptions& options, const Workload& workload,
                                        const Schedule& schedule);
 

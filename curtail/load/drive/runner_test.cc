@@ -222,9 +222,8 @@ class OneAtATime final : public Service {
     MethodHandler echo;
     echo.name = "Echo";
     echo.handler = [this](Context&, std::string_view request, std::string* reply) {
-      FlushBeforeWait();                 // the answers so far have left
-      const int answered = answered_++;  // the check before the run is the first
-      const int expected = answered == 0 ? 1 : std::min(answered + outstanding_, last_ + 1);
+      FlushBeforeWait();  // the answers so far have left
+      const int expected = std::min(answered_++ + outstanding_, last_);
       for (const Deadline end = Deadline::In(kMaxTestWait); built_ < expected && !broken_;) {
         broken_ = end.Expired();
         std::this_thread::yield();
@@ -382,6 +381,7 @@ TEST_F(RunnerTest, EndsAfterANumberOfRequests) {
   options.requests = 30;
   absl::StatusOr<LoadResult> open = RunOpenLoop(options, Numbers(), Make(300, std::chrono::minutes(10)));
   ASSERT_TRUE(open.ok()) << open.status();
+  EXPECT_EQ(calls_.load(), 30) << "none but those";
   EXPECT_EQ(open->scheduled, 30u);
   EXPECT_EQ(open->ok, 30u);
   EXPECT_EQ(open->plan.requests, 30u);
@@ -414,6 +414,25 @@ TEST_F(RunnerTest, NobodyThereIsUnavailableBeforeTheRun) {
   server_.reset();
   absl::StatusOr<LoadResult> r = RunOpenLoop(Options(target), Numbers(), Make(10, seconds(60)));
   EXPECT_EQ(r.status().code(), absl::StatusCode::kUnavailable) << r.status();
+  RunOptions few = Options(target);
+  few.requests = 1000;
+  r = RunOpenLoop(few, Numbers(), Make(10, std::chrono::minutes(10)));
+  EXPECT_EQ(r.status().code(), absl::StatusCode::kUnavailable) << r.status();
+  r = RunClosedLoop(few, Numbers(), 2, std::chrono::minutes(10));
+  EXPECT_EQ(r.status().code(), absl::StatusCode::kUnavailable) << r.status();
+}
+
+TEST_F(RunnerTest, AServerThatStandsStillIsMeasured) {
+  const std::string target = Serve(0, &gate_);
+  RunOptions options = Options(target);
+  options.timeout = milliseconds(50);
+  options.requests = 5;
+  const absl::StatusOr<LoadResult> r = RunOpenLoop(options, Numbers(), Make(500, seconds(60)));
+  gate_.Open();
+  ASSERT_TRUE(r.ok()) << r.status();
+  EXPECT_EQ(r->codes.at("DEADLINE_EXCEEDED"), 5u);
+  ASSERT_FALSE(r->warnings.empty());
+  EXPECT_EQ(r->warnings.back().substr(0, 20), "nothing was answered") << r->warnings.back();
 }
 
 TEST_F(RunnerTest, AFirstCallThatTheServerFailsIsCounted) {

@@ -100,6 +100,10 @@ Driver::~Driver() = default;
 
 absl::Status Driver::Preflight(bool strict) {
   if (absl::Status status = client_->Resolve(); !status.ok()) return status;
+  // Whoever asked for so many requests gets no others.
+  unprobed_ =
+      options_.requests > 0 && !options_.first_must_succeed && !options_.stream && journey_ == nullptr;
+  if (unprobed_) return absl::OkStatus();
   const size_t targets = options_.targets.size();
   int each = options_.channel.connections;
   if (options_.stream && options_.stream->kind == StreamOptions::Kind::kBoth) {
@@ -138,16 +142,28 @@ absl::Status Driver::Preflight(bool strict) {
 }
 
 absl::Status Driver::JudgeTarget(size_t target) const {
-  // A server that answers may refuse calls: the run counts those.
+  // A server that answers may refuse calls, and one may stall: the run counts those.
   const bool answered = client_->Answered(target);
   bool unimplemented = true;
   for (size_t i = target; i < probes_.size(); i += options_.targets.size()) {
-    const absl::StatusCode code = probes_[i].status.code();
-    const bool silent = code == absl::StatusCode::kUnavailable || code == absl::StatusCode::kDeadlineExceeded;
-    if (silent && !answered) return probes_[i].status;
-    unimplemented &= code == absl::StatusCode::kUnimplemented;
+    const absl::Status& status = probes_[i].status;
+    if (absl::IsUnavailable(status) && !answered) return status;
+    unimplemented &= absl::IsUnimplemented(status);
   }
   return unimplemented ? probes_[target].status : absl::OkStatus();
+}
+
+absl::Status Driver::JudgeRun(const LoadResult& result) const {
+  if (result.ok > 0 || result.interrupted || result.codes.size() != 1) return absl::OkStatus();
+  const bool away = absl::IsUnavailable(first_failure_) && NobodyAnswered();
+  return away || absl::IsUnimplemented(first_failure_) ? first_failure_ : absl::OkStatus();
+}
+
+bool Driver::NobodyAnswered() const {
+  for (size_t target = 0; target < options_.targets.size(); ++target) {
+    if (client_->Answered(target)) return false;
+  }
+  return true;
 }
 
 absl::Status Driver::JudgeRequests(bool strict) const {
@@ -258,6 +274,10 @@ void Driver::Ended(Call* call, const absl::Status& status, std::string_view repl
                          start_ + call->sent, start_ + done, status, recorder_.Measured(call->intended));
   }
   if (call->intended >= warmup_) sampler_.Done(call->index - first_measured_, done - call->intended);
+  if (!status.ok() && failed_ == 0) {
+    first_failure_ = status;
+    hopeless_ = unprobed_ && ok_ == 0 && absl::IsUnavailable(status) && NobodyAnswered();
+  }
   ++(status.ok() ? ok_ : failed_);
   --in_flight_;
   call->active = false;
@@ -364,6 +384,10 @@ LoadResult Driver::Finish(Nanos end, bool interrupted) {
   recorder_.LastTick(now, DueUntil(now));
   LoadResult result = recorder_.Finish(end, interrupted, cpu_, spin_, sampler_.Check(poisson_));
   result.plan.spin = margin_.get();
+  if (result.ok == 0 && result.failed > 0 && absl::IsDeadlineExceeded(first_failure_) &&
+      result.codes.size() == 1)
+    result.warnings.push_back(
+        "nothing was answered: does the server stand still, or does it not speak this protocol?");
   for (std::string& warning : client_->Warnings()) result.warnings.push_back(std::move(warning));
   return result;
 }

@@ -30,7 +30,7 @@ class Driver {
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
-  // One call a connection, to completion. Errors: see runner.h; `strict` as TryEachMethod().
+  // One call a connection, to completion; none if options.requests says how many there may be. Errors: see runner.h; `strict` as TryEachMethod().
   absl::Status Preflight(bool strict = false);
   // The run begins now.
   void Start();
@@ -54,12 +54,15 @@ class Driver {
   // The number of the run's first request. A journey may change its server, so the requests of Preflight() are not repeated.
   uint64_t first_index() const { return first_index_; }
   // The measured window has all requests that RunOptions::requests grants it.
-  bool AllSent() const { return options_.requests > 0 && measured_ >= options_.requests; }
+  // Or nobody is there to send them to.
+  bool AllSent() const { return options_.requests > 0 && (measured_ >= options_.requests || hopeless_); }
 
   // Starts and ends the accounting of CPU time over the measured window.
   void BeginWindow();
   void EndWindow();
   LoadResult Finish(Nanos end, bool interrupted);
+  // Why a run made no sense without a Preflight(): nothing was there, or nothing served the method. OK: it did.
+  absl::Status JudgeRun(const LoadResult& result) const;
 
  private:
   struct Call;
@@ -70,6 +73,7 @@ class Driver {
   absl::Status JudgeTarget(size_t target) const;
   // RunOptions::first_must_succeed, of all probes.
   absl::Status JudgeRequests(bool strict) const;
+  bool NobodyAnswered() const;
   void StepEnded(Call* call, const LoadCompletion::Step& step);
   void Ended(Call* call, const absl::Status& status, std::string_view reply);
   void Observe(Nanos due, Nanos latency, bool ok) const;
@@ -115,6 +119,9 @@ class Driver {
   uint64_t measured_ = 0;  // due in the measured window, dropped ones included
   uint64_t ok_ = 0;
   uint64_t failed_ = 0;
+  absl::Status first_failure_;
+  bool unprobed_ = false;  // Preflight() asked nothing
+  bool hopeless_ = false;
 
   bool window_open_ = false;
   Nanos cpu_{0};   // at BeginWindow() its start, after EndWindow() its length
