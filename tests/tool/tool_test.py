@@ -7,20 +7,16 @@ Usage: tool_test.py CASE CURTAIL HDSEARCH SCRATCH_FOLDER
 Nothing here depends on how fast the machine is: tables must be there and recall right; latencies may be what they are.
 """
 
-import fcntl
 import json
 import os
-import pty
 import re
 import shutil
 import signal
-import struct
 import subprocess
-import termios
 import xml.etree.ElementTree
 
 from tooling import (MAX_WAIT_S, await_line, expect_no_escapes, expect_nothing_left, expect_valid, marked_processes,
-                     run_case)
+                     run_case, shown)
 
 
 # Slow machines, and sanitizers, sustain these.
@@ -247,24 +243,6 @@ def test_help(tools):
         code, out, err = tools.run(*args)
         assert code == 104 and out == "", (code, out)
         assert "no application \"hdserch\"; there are bank, fanout, " in err and "did you mean \"hdsearch\"?" in err, err
-
-
-def shown(tools, columns, *command, stream="stdout"):
-    """What `command` writes to a terminal so wide, which its stdout or stderr is."""
-    leader, follower = pty.openpty()
-    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    streams = {"stdout": subprocess.DEVNULL, stream: follower}
-    process = subprocess.Popen(command, env={**tools.env, "TERM": "xterm"}, stdin=subprocess.DEVNULL, **streams)
-    os.close(follower)
-    text = b""
-    try:
-        while part := os.read(leader, 65536):
-            text += part
-    except OSError:  # EIO: the last writer has gone
-        pass
-    os.close(leader)
-    assert process.wait(timeout=MAX_WAIT_S) == 0, command
-    return text.decode().replace("\r\n", "\n")
 
 
 def commands_in(help_text):

@@ -4,13 +4,17 @@
 Every process started carries a mark in its environment, by which those that were left behind are found.
 """
 
+import fcntl
 import os
+import pty
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import uuid
 
@@ -84,6 +88,24 @@ def await_line(stream, pattern):
 
 def expect_no_escapes(text):
     assert "\x1b" not in text and "\r" not in text, "escapes written to a pipe"
+
+
+def shown(tools, columns, *command, stream="stdout"):
+    """What `command` writes to a terminal so wide, which its stdout or stderr is."""
+    leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    streams = {"stdout": subprocess.DEVNULL, stream: follower}
+    process = subprocess.Popen(command, env={**tools.env, "TERM": "xterm"}, stdin=subprocess.DEVNULL, **streams)
+    os.close(follower)
+    text = b""
+    try:
+        while part := os.read(leader, 65536):
+            text += part
+    except OSError:  # EIO: the last writer has gone
+        pass
+    os.close(leader)
+    assert process.wait(timeout=MAX_WAIT_S) == 0, command
+    return text.decode().replace("\r\n", "\n")
 
 
 def run_case(cases):

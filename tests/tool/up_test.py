@@ -21,7 +21,7 @@ import subprocess
 import sys
 import time
 
-from tooling import MAX_WAIT_S, await_line, expect_no_escapes, expect_nothing_left, marked_processes
+from tooling import MAX_WAIT_S, await_line, expect_no_escapes, expect_nothing_left, marked_processes, shown
 
 DATA = "data=synthetic:N=2000,D=16,seed=1"
 SMALL = ["--set", DATA, "--set", "leaf.shards=2"]
@@ -120,6 +120,8 @@ def check_names(tools, found):
     assert code == 0 and "leaf-0 | --- " in out and "leaf-1" not in out, out
     code, out, _ = tools.run("ps")
     assert code == 0 and all(p["admin"] in out and p["http_admin"] in out for p in found.values()), out
+    lines = shown(tools, 80, tools.curtail, "ps").splitlines()
+    assert lines and all(len(line) <= 80 for line in lines) and any("leaf-0" in line and "serving" in line for line in lines), lines
     for p in found.values():
         assert "rpc_server_duration_seconds_count" in metrics(p), p
     for args, texts in ((("switch", "hdserch", "FIB1"), ["hdserch is not up; hdsearch is; did you mean \"hdsearch\"?"]),

@@ -12,6 +12,13 @@
 #include "absl/strings/str_format.h"
 
 namespace curtail {
+namespace {
+
+std::string RateText(double per_s) {
+  return absl::StrFormat(per_s < 1000 ? "%.4g a second" : "%.0f a second", per_s);
+}
+
+}  // namespace
 
 RateSearch::RateSearch(const RateSearchOptions& options) : options_(options), next_(options.start_per_s) {}
 
@@ -94,26 +101,24 @@ int RateSearch::disagreements() const {
 
 std::string RateSearch::Describe() const {
   const std::optional<double> found = highest();
-  std::string text = found ? absl::StrFormat("%.4g a second", *found) : "no rate is confirmed";
+  std::string text = found ? RateText(*found) : "no rate is confirmed";
   const double above = refused().value_or(0);
   switch (end_) {
     case End::kRunning:
       text += " so far";
       break;
     case End::kConverged:
-      absl::StrAppendFormat(&text, "; %.4g a second does not meet the condition", above);
+      absl::StrAppend(&text, "; ", RateText(above), " does not meet the condition");
       break;
     case End::kGeneratorLimit:
-      absl::StrAppendFormat(
-          &text,
-          "; nothing is known above it: runs at %.4g a second are void, which is no fault of the server",
-          above);
+      absl::StrAppend(&text, "; nothing is known above it: runs at ", RateText(above),
+                      " are void, which is no fault of the server");
       break;
     case End::kHighestAccepted:
       text += "; this is the highest rate that was to be tried";
       break;
     case End::kNothingAccepted: {
-      const std::string rate = absl::StrFormat("%.4g a second", above);
+      const std::string rate = RateText(above);
       absl::StrAppend(
           &text, !generator_refused()
                      ? absl::StrCat("; not even ", rate, " meets the condition")
@@ -122,7 +127,7 @@ std::string RateSearch::Describe() const {
     }
     case End::kOutOfTrials:
       absl::StrAppendFormat(&text, "; stopped after %d trials", trials_.size());
-      if (above > 0) absl::StrAppendFormat(&text, ", with %.4g a second refused", above);
+      if (above > 0) absl::StrAppend(&text, ", with ", RateText(above), " refused");
       break;
   }
   if (const int n = disagreements(); n > 0) {

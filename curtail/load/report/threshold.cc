@@ -155,7 +155,9 @@ std::string_view Verdict(const ThresholdOutcome& outcome) {
 std::string ActualText(const ThresholdOutcome& outcome) {
   const absl::StatusOr<Unit> unit = UnitOf(outcome.threshold.metric);
   if (!unit.ok() || std::isnan(outcome.actual)) return "not measured";
-  if (*unit == Unit::kDuration) return absl::StrFormat("%.3g ms", outcome.actual / 1e6);
+  if (*unit == Unit::kDuration)
+    return outcome.actual < 1e9 ? absl::StrFormat("%.3g ms", outcome.actual / 1e6)
+                                : absl::StrFormat("%.3g s", outcome.actual / 1e9);
   if (*unit == Unit::kShare) return absl::StrFormat("%.3g %%", outcome.actual * 100);
   return absl::StrFormat("%.1f", outcome.actual);
 }

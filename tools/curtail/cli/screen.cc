@@ -42,7 +42,7 @@ Screen::Screen(bool colour) : colour_(colour) {
     tcsetattr(STDIN_FILENO, TCSANOW, &keys);
   }
   WriteAll(kTakeOver);
-  drawn_ = size();
+  drawn_ = TerminalSize();
 }
 
 Screen::~Screen() {
@@ -50,7 +50,7 @@ Screen::~Screen() {
   if (keys_before_) tcsetattr(STDIN_FILENO, TCSAFLUSH, &*keys_before_);
 }
 
-ScreenSize Screen::size() const {
+ScreenSize TerminalSize() {
   winsize size{};
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0) return {};
   return {size.ws_col, size.ws_row};

@@ -28,6 +28,9 @@ struct ScreenSize {
   friend bool operator==(const ScreenSize&, const ScreenSize&) = default;
 };
 
+// That of the standard output, as it is now; 80 x 24 if it is not a terminal.
+ScreenSize TerminalSize();
+
 // A Screen has the terminal of the standard output for its lifetime: a page of its own, no cursor, keys that do not show.
 // Its end, which includes that by a caught signal, puts back what was there. Thread-compatible.
 class Screen {
@@ -39,7 +42,7 @@ class Screen {
   Screen& operator=(const Screen&) = delete;
 
   // As it is now.
-  ScreenSize size() const;
+  ScreenSize size() const { return TerminalSize(); }
   // The lines from the top on, cut off at the right and at the bottom. Control characters in them are escaped.
   void Draw(const std::vector<ScreenLine>& lines);
 

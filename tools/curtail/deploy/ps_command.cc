@@ -14,6 +14,8 @@
 #include "curtail/deploy/process/process_usage.h"
 #include "curtail/deploy/readiness.h"
 #include "curtail/term/exit_code.h"
+#include "tools/curtail/cli/screen.h"
+#include "tools/curtail/cli/table.h"
 #include "tools/curtail/deploy/run_folder.h"
 
 namespace curtail::tool {
@@ -53,32 +55,27 @@ std::string Age(int64_t since_unix_ms) {
   return s < 7200 ? absl::StrFormat("%d min", s / 60) : absl::StrFormat("%d h", s / 3600);
 }
 
-std::string Table(const UpState& state) {
-  size_t name = 4, address = 7, config = 6, admin = 5;
-  for (const ProcessState& p : state.processes) {
-    name = std::max(name, p.name.size());
-    address = std::max(address, p.address.size());
-    config = std::max(config, p.look->config.size());
-    admin = std::max(admin, p.admin.size());
-  }
+// `room` as TableLines() takes it.
+std::string Table(const UpState& state, size_t room) {
+  static const std::vector<TableColumn> columns = {
+      {"NAME", 0, true},    {"PID", 5},          {"STATE", 1, true}, {"HEALTH", 2, true},
+      {"ADDRESS", 3, true}, {"CONFIG", 4, true}, {"CPU S", 6},       {"MIB", 7},
+      {"RESTARTS", 8},      {"ADMIN", 9, true},  {"HTTP", 10, true}};
+  const auto or_dash = [](const std::string& text) { return text.empty() ? "-" : text; };
   std::string ends;
-  std::string text = absl::StrFormat("%s, up for %s, looked after by process %d\n", state.application,
-                                     Age(state.started_unix_ms), state.pid);
-  absl::StrAppendFormat(&text, "%-*s %8s %-9s %-11s %-*s %-*s %8s %9s %8s  %-*s  %s\n", name, "NAME", "PID",
-                        "STATE", "HEALTH", address, "ADDRESS", config, "CONFIG", "CPU", "MEMORY", "RESTARTS",
-                        admin, "ADMIN", "HTTP");
+  std::vector<TableRow> rows;
   for (const ProcessState& p : state.processes) {
-    const ProcessLook& row = *p.look;
-    absl::StrAppendFormat(&text, "%-*s %8s %-9s %-11s %-*s %-*s %6.1f s %5.0f MiB %8d  %-*s  %s\n", name,
-                          p.name, p.pid > 0 ? absl::StrCat(p.pid) : "-", p.state, row.health, address,
-                          p.address, config, row.config.empty() ? "-" : row.config, row.cpu_s,
-                          row.resident_mib, p.restarts, admin, p.admin.empty() ? "-" : p.admin,
-                          p.http_admin.empty() ? "-" : p.http_admin);
+    const ProcessLook& look = *p.look;
+    rows.push_back({{p.name, p.pid > 0 ? absl::StrCat(p.pid) : "-", p.state, look.health, p.address,
+                     or_dash(look.config), NumberCell(look.cpu_s, 1), NumberCell(look.resident_mib, 0),
+                     absl::StrCat(p.restarts), or_dash(p.admin), or_dash(p.http_admin)}});
     if (p.problem.empty()) continue;
     absl::StrAppend(&ends, p.name, " ", p.problem.substr(0, p.problem.find('\n')), ", ",
                     Age(p.problem_unix_ms), " ago\n");
   }
-  return text + ends;
+  return absl::StrCat(state.application, ", up for ", Age(state.started_unix_ms),
+                      ", looked after by process ", state.pid, "\n",
+                      PlainText(TableLines(columns, std::move(rows), room)), ends);
 }
 
 }  // namespace
@@ -86,6 +83,7 @@ std::string Table(const UpState& state) {
 int RunPs(const PsFlags& flags, Console& console) {
   std::vector<std::string> names = ApplicationsUp();
   if (!flags.application.empty()) names = {flags.application};
+  const size_t room = console.has_terminal() ? TerminalSize().columns : 0;
   std::string json, tables;
   for (const std::string& name : names) {
     absl::StatusOr<UpState> state = ReadUpState(name);
@@ -97,7 +95,7 @@ int RunPs(const PsFlags& flags, Console& console) {
     }
     for (ProcessState& process : state->processes) process.look = LookAt(process);
     absl::StrAppend(&json, json.empty() ? "" : ",\n", ToJson(*state));
-    absl::StrAppend(&tables, tables.empty() ? "" : "\n", Table(*state));
+    absl::StrAppend(&tables, tables.empty() ? "" : "\n", Table(*state, room));
   }
   if (flags.json) {
     console.Print(absl::StrCat("[", json, "]\n"));
