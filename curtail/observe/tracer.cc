@@ -8,7 +8,9 @@
 //      back to the pool.
 //  E3  If no POST is under way, the batch is old or large enough, and no failure was just now, it begins a POST.
 //
-// A batch that does not get through is dropped: a collector that is back wants the present, not the past.
+//  E4  A batch that the collector asks for later is sent again, five times in all, each time after a longer pause.
+//
+// A batch that does not get through is dropped: a collector that is back wants the present, not the past. The first failure is said.
 #include "curtail/observe/tracer.h"
 
 #include <poll.h>
@@ -26,7 +28,9 @@
 
 #include "curtail/base/boundary.h"
 #include "curtail/base/internal/unique_fd.h"
+#include "curtail/base/log.h"
 #include "curtail/base/mutex.h"
+#include "curtail/base/strings.h"
 #include "curtail/exec/recycler.h"
 #include "curtail/exec/signals.h"
 #include "curtail/observe/span_ring.h"
@@ -40,6 +44,7 @@ using curtail::internal::UniqueFd;
 
 constexpr size_t kRingSize = 64;
 constexpr size_t kLargeBatch = 256u << 10;
+constexpr int kAttempts = 5;  // at a batch
 constexpr Nanos kLongestRetry = std::chrono::seconds(30);
 constexpr auto kRelaxed = std::memory_order_relaxed;
 
@@ -148,6 +153,8 @@ class Tracer::Impl {
   uint64_t sent_spans_ = 0;
   TimePoint retry_at_, update_at_;
   int failures_ = 0;  // in a row
+  int attempts_ = 0;  // that were made at a batch which is to be sent again; 0: there is none
+  bool complained_ = false;
 
   std::thread thread_;
 };
@@ -314,6 +321,7 @@ void Tracer::Impl::Take(Span* span, const WallClock& clock) {
 
 void Tracer::Impl::Send(TimePoint now) {
   if (!sender_.idle() || now < retry_at_) return;
+  if (attempts_ > 0) return sender_.SendAgain(now);
   std::string body;
   {
     MutexLock lock(mu_);
@@ -327,10 +335,18 @@ void Tracer::Impl::Send(TimePoint now) {
 
 void Tracer::Impl::OnSocket(TimePoint now) {
   if (sender_.idle()) return;
-  const std::optional<bool> delivered = sender_.OnReady(now);
-  if (!delivered) return;
-  (*delivered ? delivered_ : refused_).fetch_add(sent_spans_, kRelaxed);
-  failures_ = *delivered ? 0 : failures_ + 1;
+  const std::optional<TraceSender::Outcome> outcome = sender_.OnReady(now);
+  if (!outcome) return;
+  const bool delivered = outcome == TraceSender::Outcome::kDelivered;
+  attempts_ = outcome == TraceSender::Outcome::kLater && attempts_ + 1 < kAttempts ? attempts_ + 1 : 0;
+  if (attempts_ == 0) (delivered ? delivered_ : refused_).fetch_add(std::exchange(sent_spans_, 0), kRelaxed);
+  if (!delivered && !std::exchange(complained_, true)) {
+    Log(Severity::kWarning,
+        Join("traces do not reach ", sender_.authority(), ": ", sender_.why(),
+             "; curtail_trace_dropped_total counts the spans that are lost, and this is not said again"),
+        {{"collector", sender_.authority()}});
+  }
+  failures_ = delivered ? 0 : failures_ + 1;
   retry_at_ = now;
   if (failures_ > 0) retry_at_ += std::min(kLongestRetry, retry_time_ * (1 << std::min(failures_ - 1, 10)));
 }
@@ -354,7 +370,7 @@ void Tracer::Impl::Flush() {
   }
   MutexLock lock(mu_);
   Drain();
-  refused_.fetch_add(batch_spans_ + (sender_.idle() ? 0 : sent_spans_), kRelaxed);
+  refused_.fetch_add(batch_spans_ + sent_spans_, kRelaxed);
 }
 
 Tracer::Tracer(TracerOptions options)

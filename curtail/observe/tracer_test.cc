@@ -30,7 +30,16 @@ using curtail::internal::UniqueFd;
 using nlohmann::json;
 using testing::SizeIs;
 
-enum class Behaviour { kTakes, kRefuses, kNeverAnswers, kHangsUp, kSendsWithoutEnd, kBabbles };
+enum class Behaviour {
+  kTakes,
+  kRefuses,
+  kBusyTwice,
+  kIsBusy,
+  kNeverAnswers,
+  kHangsUp,
+  kSendsWithoutEnd,
+  kBabbles
+};
 
 // A collector of which each connection meets the same fate.
 class Collector {
@@ -91,13 +100,16 @@ class Collector {
       requests_.push_back(std::move(in));
       cv_.notify_all();
     }
-    Answer(fd);
+    Answer(fd, ++answered_);
   }
-  void Answer(int fd) const {
+  void Answer(int fd, int number) const {
     const auto send_all = [fd](std::string_view text) {
       return send(fd, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
     };
-    if (behaviour_ == Behaviour::kTakes) send_all("HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n");
+    if (behaviour_ == Behaviour::kIsBusy || (behaviour_ == Behaviour::kBusyTwice && number <= 2))
+      return (void)send_all("HTTP/1.1 503 Later\r\ncontent-length: 0\r\n\r\n");
+    if (behaviour_ == Behaviour::kTakes || behaviour_ == Behaviour::kBusyTwice)
+      send_all("HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n");
     if (behaviour_ == Behaviour::kRefuses) send_all("HTTP/1.1 500 No\r\ncontent-length: 3\r\n\r\nno\n");
     if (behaviour_ == Behaviour::kBabbles) send_all("220 mail.example ESMTP\r\n");
     if (behaviour_ == Behaviour::kNeverAnswers) Readable(fd);  // until it is given up
@@ -111,6 +123,7 @@ class Collector {
   }
 
   const Behaviour behaviour_;
+  int answered_ = 0;  // by the thread
   UniqueFd listener_;
   std::string address_;
   std::atomic<bool> stopping_{false};
@@ -265,13 +278,42 @@ TEST_P(MisbehavingTest, CostsDropsOnly) {
   EXPECT_LT(Now() - before, TraceSender::kMostTime);
 }
 
+TEST(Tracer, ABusyCollectorIsAskedAgain) {
+  Collector collector(Behaviour::kBusyTwice);
+  const auto tracer = StartTracer("otlp=http://" + collector.address());
+  HandOverOne(*tracer);
+  const std::vector<std::string> requests = collector.Await(3);
+  ASSERT_THAT(requests, SizeIs(3));
+  EXPECT_EQ(requests[1], requests[0]);
+  EXPECT_EQ(requests[2], requests[0]);
+  const TracerStats stats = AwaitStats(*tracer, [](const auto& s) { return s.delivered > 0; });
+  EXPECT_EQ(stats.delivered, 1u);
+  EXPECT_EQ(Dropped(stats), 0u);
+}
+
+TEST(Tracer, ACollectorThatStaysBusyIsAskedFiveTimes) {
+  Collector collector(Behaviour::kIsBusy);
+  const auto tracer = StartTracer("otlp=http://" + collector.address());
+  HandOverOne(*tracer);
+  EXPECT_EQ(AwaitStats(*tracer, [](const auto& s) { return s.refused > 0; }).refused, 1u);
+  EXPECT_THAT(collector.Await(5), SizeIs(5));
+}
+
 TEST(Tracer, ACollectorThatIsAbsentCostsDropsOnly) {
   auto gone = std::make_unique<Collector>(Behaviour::kTakes);
   const std::string address = gone->address();
   gone.reset();
-  const auto tracer = StartTracer("otlp=http://" + address);
-  HandOverOne(*tracer);
-  EXPECT_EQ(AwaitStats(*tracer, [](const auto& s) { return s.refused > 0; }).refused, 1u);
+  testing::internal::CaptureStderr();
+  auto tracer = StartTracer("otlp=http://" + address);
+  for (uint64_t lost = 1; lost <= 2; ++lost) {
+    HandOverOne(*tracer);
+    EXPECT_EQ(AwaitStats(*tracer, [&](const auto& s) { return s.refused >= lost; }).refused, lost);
+  }
+  tracer.reset();
+  const std::string said = testing::internal::GetCapturedStderr(),
+                    words = "traces do not reach " + address + ": nobody listens there";
+  ASSERT_NE(said.find(words), std::string::npos) << said;
+  EXPECT_EQ(said.find(words, said.find(words) + 1), std::string::npos) << "once: " << said;
 }
 
 TEST(Tracer, MemoryHoldsTheLatest) {
