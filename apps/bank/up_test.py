@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../kit/testing"))
 from rest import MAX_WAIT_S, rest, use_page  # noqa: E402
@@ -39,6 +40,16 @@ def use(address, payer, payee):
         assert status == 200, page
         listed = [movement["text"] for movement in page["movements"]]
     assert rest(address, "GET", f"/v1/payments/{paid['id']}", token=token)[1]["state"] == "ARRIVED"
+
+    sent = "filter.direction=SENT&filter.leastCents=120"
+    listed = rest(address, "GET", f"/v1/accounts/{account}/activity?limit=1&{sent}", token=token)[1]["movements"]
+    export = urllib.request.Request(f"http://{address}/v1/accounts/{account}/activity.csv?{sent}",
+                                    headers={"authorization": f"Bearer {token}"})
+    with urllib.request.urlopen(export, timeout=MAX_WAIT_S) as reply:
+        lines = reply.read().decode().split("\r\n")
+        assert reply.headers["content-type"].startswith("text/csv"), reply.headers
+    assert lines[0] == "version,booked,amount,balance,iban,text" and lines[1].startswith(listed[0]["version"] + ","), lines
+    assert rest(address, "GET", f"/v1/accounts/{account}/activity?filter.leastCents=-1", token=token)[0] == 400
 
     applied = rest(address, "POST", "/v1/card-applications", {"incomeCents": "1000", "limitCents": "3001"}, token)
     assert applied[1]["state"] == "DECLINED", applied

@@ -2,8 +2,12 @@
 //
 // Activity: the movements of all accounts, newest first. Follows the shards of the ledger: a page of a shard's postings and the
 // mark behind it are one transaction, so that each posting is here once.
+#include <algorithm>
 #include <chrono>
+#include <string>
+#include <unordered_map>
 
+#include "apps/bank/csv.h"
 #include "apps/bank/data.h"
 #include "apps/kit/jobs/finisher.h"
 #include "apps/kit/page.h"
@@ -21,6 +25,8 @@ const char kActivitySchema[] =
 
 constexpr Nanos kLook = std::chrono::milliseconds(500);
 constexpr uint32_t kPostingsAtOnce = 500;
+// Of an account, which a page looks at. They have no gaps.
+constexpr uint64_t kVersionsAtOnce = 10'000;
 
 struct ActivityService final : Activity::CoroutineService {
   ActivityService(SqlDatabase& d, Env& e)
@@ -29,13 +35,53 @@ struct ActivityService final : Activity::CoroutineService {
   }
 
   Coroutine List(Context& ctx, const ActivityQuery& request, Movements* reply) override {
-    const uint32_t limit = apps::LimitOf(request.limit());
+    return Read(ctx, request, apps::LimitOf(request.limit()), reply);
+  }
+
+  Coroutine Export(Context& ctx, const ActivityQuery& request, ExportPart* reply) override {
+    Movements page;
+    if (absl::Status status = co_await Read(ctx, request, apps::kMostIds, &page); !status.ok())
+      co_return status;
+    std::string& lines = *reply->mutable_part()->mutable_data();
+    if (request.before() == 0) lines = kCsvHead;
+    for (const Movement& movement : page.movements()) AppendCsv(movement, &lines);
+    reply->mutable_part()->set_content_type("text/csv; charset=utf-8");
+    reply->set_next(page.next());
+    co_return absl::OkStatus();
+  }
+
+  Coroutine Read(Context& ctx, const ActivityQuery& request, uint32_t limit, Movements* reply) {
+    const MovementFilter& filter = request.filter();
+    if (absl::Status status = Check(filter); !status.ok()) co_return status;
+    uint64_t least_other = 0, most_other = apps::BeforeOf(0);
+    if (!filter.iban().empty()) {
+      Account other;
+      other.set_iban(filter.iban());
+      auto [found] = co_await WhenAll(ctx, Ask(accounts, Accounts::kResolve, other));
+      if (!found.ok()) co_return found.status();
+      least_other = most_other = found->id();
+    }
+    const int64_t least = std::max<int64_t>(filter.least_cents(), 1);
+    const bool only_sent = filter.direction() == MovementFilter::SENT;
+    const bool only_received = filter.direction() == MovementFilter::RECEIVED;
     apps::Ids others;
+    uint64_t newest = 0, behind = 0;  // of the versions that this page looks at
     absl::Status status = co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
+      absl::Status read =
+          s.Query("SELECT coalesce(max(version), 0) FROM movements WHERE account = ?1 AND version < ?2",
+                  {request.account(), apps::BeforeOf(request.before())},
+                  [&](const SqlRow& row) { newest = row.Unsigned(0); });
+      if (!read.ok()) return read;
+      behind = newest - std::min(newest, kVersionsAtOnce);
       return s.Query(
           "SELECT version, cents, balance, counterpart, purpose, booked_ms FROM movements"
-          " WHERE account = ?1 AND version < ?2 ORDER BY version DESC LIMIT ?3",
-          {request.account(), apps::BeforeOf(request.before()), uint64_t{limit}}, [&](const SqlRow& row) {
+          " WHERE account = ?1 AND version <= ?2 AND version > ?3 AND booked_ms >= ?4 AND booked_ms < ?5"
+          " AND (cents >= ?6 OR cents <= ?7) AND counterpart BETWEEN ?8 AND ?9 ORDER BY version DESC LIMIT "
+          "?10",
+          {request.account(), newest, behind, filter.from_ms(),
+           filter.to_ms() == 0 ? INT64_MAX : filter.to_ms(), only_sent ? INT64_MAX : least,
+           only_received ? INT64_MIN : -least, least_other, most_other, uint64_t{limit}},
+          [&](const SqlRow& row) {
             Movement* const movement = reply->add_movements();
             movement->set_version(row.Unsigned(0));
             movement->set_cents(row.Integer(1));
@@ -46,16 +92,29 @@ struct ActivityService final : Activity::CoroutineService {
           });
     });
     if (!status.ok()) co_return status;
+    const bool full = reply->movements_size() == static_cast<int>(limit);
+    const uint64_t last = full ? reply->movements().rbegin()->version() : behind + 1;
+    if (last > 1) reply->set_next(last);
+    if (others.ids().empty()) co_return status;
     auto [named] = co_await WhenAll(ctx, Ask(accounts, Accounts::kById, others));
     if (!named.ok()) co_return named.status();
+    std::unordered_map<uint64_t, const std::string*> ibans;
+    for (const Account& account : named->accounts()) ibans[account.id()] = &account.iban();
     for (int i = 0; i < reply->movements_size(); ++i) {
-      for (const Account& account : named->accounts()) {
-        if (account.id() == others.ids(i)) reply->mutable_movements(i)->set_iban(account.iban());
-      }
+      if (const auto found = ibans.find(others.ids(i)); found != ibans.end())
+        reply->mutable_movements(i)->set_iban(*found->second);
     }
-    if (reply->movements_size() == static_cast<int>(limit))
-      reply->set_next(reply->movements().rbegin()->version());
-    co_return absl::OkStatus();
+    co_return status;
+  }
+
+  static absl::Status Check(const MovementFilter& filter) {
+    if (filter.from_ms() < 0 || filter.to_ms() < 0 ||
+        (filter.to_ms() > 0 && filter.to_ms() <= filter.from_ms()))
+      return absl::InvalidArgumentError("from_ms and to_ms are times since 1970, and to_ms is the later");
+    if (filter.least_cents() < 0 || filter.least_cents() > apps::kMostCents)
+      return absl::InvalidArgumentError(Join("least_cents is at least 0 and at most ", apps::kMostCents));
+    if (MovementFilter::Direction_IsValid(filter.direction())) return absl::OkStatus();
+    return absl::InvalidArgumentError("the direction is BOTH, RECEIVED or SENT");
   }
 
   // A shard that fails does not hold up the others.
@@ -104,7 +163,7 @@ struct ActivityService final : Activity::CoroutineService {
         8, rows, [](size_t, const SqlRow&) {});
   }
 
-  std::vector<DeclaredPath> Paths() const override { return {{"List", {accounts}}}; }
+  std::vector<DeclaredPath> Paths() const override { return {{"List", {accounts}}, {"Export", {accounts}}}; }
 
   SqlDatabase& db;
   Env& env;

@@ -38,6 +38,7 @@ struct FrontEndService final : Bank::CoroutineService {
     page.set_account(request.account());
     page.set_before(request.before());
     page.set_limit(request.limit());
+    *page.mutable_filter() = request.filter();
     auto [owned, listed] = co_await WhenAll(
         ctx,
         Ask(shards.Of(request.account()), Posting::kBalance, QueryOf(apps::CallerOf(ctx), request.account())),
@@ -48,12 +49,30 @@ struct FrontEndService final : Bank::CoroutineService {
     co_return absl::OkStatus();
   }
 
+  Coroutine ExportActivity(Context& ctx, const ExportRequest& request,
+                           AsyncStreamWriter<google::api::HttpBody>& stream) override {
+    auto [owned] = co_await WhenAll(ctx, Ask(shards.Of(request.account()), Posting::kBalance,
+                                             QueryOf(apps::CallerOf(ctx), request.account())));
+    if (!owned.ok()) co_return owned.status();
+    ActivityQuery query;
+    query.set_account(request.account());
+    *query.mutable_filter() = request.filter();
+    do {
+      auto [page] = co_await WhenAll(ctx, Ask(activity, Activity::kExport, query));
+      if (!page.ok()) co_return page.status();
+      if (!co_await stream.Write(page->part())) co_return stream.status();
+      query.set_before(page->next());
+    } while (query.before() != 0);
+    co_return absl::OkStatus();
+  }
+
   std::vector<DeclaredPath> Paths() const override {
     return {{"Register", {User::kServiceName}},
             {"Logout", {User::kServiceName}},
             {"StepUp", {User::kServiceName}},
             {"GetBalance", {Posting::kServiceName}},
-            {"ListActivity", {Posting::kServiceName, activity}}};
+            {"ListActivity", {Posting::kServiceName, activity}},
+            {"ExportActivity", {Posting::kServiceName, activity}}};
   }
 
   static BalanceQuery QueryOf(uint64_t owner, uint64_t account) {
