@@ -9,6 +9,7 @@
 #include "apps/bank/books.h"
 #include "apps/bank/data.h"
 #include "apps/bank/interest.h"
+#include "apps/bank/leaving.h"
 #include "apps/kit/data/folder.h"
 #include "apps/kit/hash_chain.h"
 #include "curtail/base/strings.h"
@@ -161,6 +162,37 @@ absl::Status CheckBalances(SqlSession& s, const Shard& shard, const Expected& ex
   return wrong;
 }
 
+// The accounts of customers who were closed are closed and empty, from the decision on.
+absl::Status CheckClosed(const std::string& folder, uint32_t shards) {
+  std::vector<uint64_t> closed;
+  absl::Status status = apps::LookAtData(folder, "customer-info", [&](SqlSession& s) {
+    return s.Query("SELECT id FROM closings WHERE state IN (?1, ?2)", {kLeft, kClosed},
+                   [&](const SqlRow& row) { closed.push_back(row.Unsigned(0)); });
+  });
+  std::vector<std::vector<uint64_t>> accounts(shards);
+  if (status.ok())
+    status = apps::LookAtData(folder, "accounts", [&](SqlSession& s) {
+      return s.QueryEach("SELECT id FROM accounts WHERE owner = ?1", 1, apps::Each(closed),
+                         [&](size_t, const SqlRow& row) {
+                           const uint64_t id = row.Unsigned(0);
+                           accounts[apps::PartOf(id, shards)].push_back(id);
+                         });
+    });
+  for (Shard shard{0, shards}; status.ok() && shard.index < shard.count; ++shard.index) {
+    status = apps::LookAtData(folder, BooksOf(shard), [&](SqlSession& s) {
+      absl::Status wrong;
+      absl::Status read = s.QueryEach(
+          "SELECT id FROM accounts WHERE id = ?1 AND (open = 1 OR balance <> 0)", 1,
+          apps::Each(accounts[shard.index]), [&](size_t, const SqlRow& row) {
+            wrong = absl::DataLossError(
+                Join("account ", row.Unsigned(0), " is not closed and empty, but its customer is closed"));
+          });
+      return read.ok() ? wrong : read;
+    });
+  }
+  return status;
+}
+
 // The account and the cents of each payment that `access-control` has allowed.
 using Allowed = std::unordered_map<uint64_t, std::pair<uint64_t, int64_t>>;
 
@@ -244,6 +276,7 @@ absl::Status Audit(const std::string& data) {
                                            [&](SqlSession& s) { return CheckBalances(s, shard, expected); });
     if (!status.ok()) return absl::Status(status.code(), Join(BooksOf(shard), ": ", Message(status)));
   }
+  if (absl::Status status = CheckClosed(*folder, *shards); !status.ok()) return status;
   if (in_transit.pending > 0 || in_transit.cents == 0) return CheckDecisions(*folder);
   return absl::DataLossError(Join("account ", apps::kInTransit, " has ", in_transit.cents,
                                   " cents in transit over all shards, and no transfer is pending"));

@@ -6,6 +6,7 @@
 
 #include "apps/bank/books.h"
 #include "apps/bank/data.h"
+#include "apps/bank/leaving.h"
 #include "apps/kit/data/folder.h"
 #include "bank.curtail.h"
 #include "curtail/base/strings.h"
@@ -110,8 +111,7 @@ absl::Status DepositOnAll(const FillOptions& options, const std::string& folder,
   data.folder = options.data;
   for (Shard shard{0, *shards}; shard.index < shard.count; ++shard.index) {
     const std::string books = BooksOf(shard);
-    const auto db =
-        apps::OpenData(data, books, {apps::kLedgerSchema}, apps::PlaceNoted(folder, books, "postgresql"));
+    const auto db = apps::OpenData(data, books, BooksSchema(), apps::PlaceNoted(folder, books, "postgresql"));
     if (!db.ok()) return db.status();
     const std::vector<uint64_t> accounts = filler.AccountsOf(shard);
     for (size_t begin = 0; begin < accounts.size(); begin += kAtOnce) {

@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../kit/testing"))
 from rest import MAX_WAIT_S, rest, use_page  # noqa: E402
 
 FORMS = {"processes": ["--stores", "postgresql", "--scale", "2"], "monolith": ["--monolith"]}
-PROCESSES = {"processes": 28, "monolith": 2}
+PROCESSES = {"processes": 29, "monolith": 2}
 DEPOSIT = 5000
 
 
@@ -136,7 +136,18 @@ def use(address, payer, payee):
     assert rest(address, "DELETE", "/v1/sessions", token=fresh)[0] == 200
     while rest(address, "GET", "/v1/accounts", token=fresh)[0] != 401:  # at the other front end within a second
         assert time.monotonic() < deadline
-    assert rest(address, "POST", "/v1/sessions", credentials)[0] == 200
+    status, session = rest(address, "POST", "/v1/sessions", credentials)
+    assert status == 200, session
+    known = {"email": "eve@example.org", "phone": "+49 221 123456"}
+    status, customer = rest(address, "PUT", "/v1/customer", known, session["token"])
+    assert status == 200 and customer["phone"] == "+49221123456", customer
+    assert rest(address, "GET", "/v1/customer", token=session["token"]) == (200, customer)
+    assert rest(address, "PUT", "/v1/customer", {"email": "eve"}, session["token"])[0] == 400
+    assert rest(address, "DELETE", "/v1/customer", token=token)[0] == 400
+    assert rest(address, "DELETE", "/v1/customer", token=session["token"]) == (200, {"changed": True})
+    while rest(address, "GET", "/v1/customer", token=session["token"])[0] != 401:  # as above
+        assert time.monotonic() < deadline
+    assert rest(address, "POST", "/v1/sessions", credentials)[0] == 401
 
 
 def journeys(load, scratch, payer):

@@ -5,6 +5,7 @@
 // An account is in the books before it is listed. If the second step fails, its books are empty, and nobody finds it.
 #include "apps/bank/data.h"
 #include "apps/bank/iban.h"
+#include "apps/bank/leaving.h"
 #include "apps/kit/once.h"
 #include "apps/kit/page.h"
 #include "curtail/rpc/host.h"
@@ -43,7 +44,9 @@ struct AccountsService final : Accounts::CoroutineService {
   // Writers take turns, so that numbers have no gaps.
   static absl::Status Enter(SqlSession& s, const OwnedAccount& account, Account* reply) {
     uint64_t number = 0, owned = 0;
-    absl::Status status = s.Query(
+    absl::Status status = CheckStays(s, account.owner());
+    if (!status.ok()) return status;
+    status = s.Query(
         "SELECT (SELECT coalesce(max(number), 0) + 1 FROM accounts), (SELECT count(*) FROM accounts WHERE "
         "owner = ?1)",
         {account.owner()}, [&](const SqlRow& row) { number = row.Unsigned(0), owned = row.Unsigned(1); });
@@ -84,13 +87,26 @@ struct AccountsService final : Accounts::CoroutineService {
     });
   }
 
+  static constexpr Held kHeld{.what = "account", .list = "SELECT id, owner FROM accounts WHERE owner = ?1"};
+  Coroutine Leave(Context& ctx, const LeaveOrder& request, Holdings* reply) override {
+    return LeaveService(ctx, db, kHeld, request, reply);
+  }
+  Coroutine Stay(Context& ctx, const LeaveOrder& request, Holdings* reply) override {
+    return StayAtService(ctx, db, kHeld, request, reply);
+  }
+
   static void Put(const SqlRow& row, Account* account) {
     account->set_id(row.Unsigned(0));
     account->set_iban(std::string(row.Text(1)));
   }
 
   std::vector<DeclaredPath> Paths() const override {
-    return {{"Open", {unique_id, Posting::kServiceName}}, {"List", {}}, {"Resolve", {}}, {"ById", {}}};
+    return {{"Open", {unique_id, Posting::kServiceName}},
+            {"List", {}},
+            {"Resolve", {}},
+            {"ById", {}},
+            {"Leave", {}},
+            {"Stay", {}}};
   }
 
   SqlDatabase& db;
@@ -104,7 +120,8 @@ HostedService HostedAccounts() {
   return {.name = "accounts",
           .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
-            auto db = apps::OpenData(env, *data, "accounts", {kAccountsSchema, apps::kOnceSchema});
+            auto db =
+                apps::OpenData(env, *data, "accounts", {kAccountsSchema, apps::kOnceSchema, kLeavingSchema});
             if (!db.ok()) return db.status();
             return std::make_unique<AccountsService>(**db, env);
           }};

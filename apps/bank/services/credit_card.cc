@@ -6,6 +6,7 @@
 // A card is in the books before it is listed, as an account is (accounts.cc).
 #include "apps/bank/card_number.h"
 #include "apps/bank/data.h"
+#include "apps/bank/leaving.h"
 #include "apps/bank/orders.h"
 #include "curtail/rpc/when_all.h"
 
@@ -34,6 +35,7 @@ struct CreditCardService final : CreditCards::CoroutineService {
   static absl::Status Enter(SqlSession& s, const CardOrder& order, Card* reply) {
     absl::Status status = Look(s, order.customer(), order.id(), reply);
     if (!absl::IsNotFound(status)) return status;
+    if (status = CheckStays(s, order.customer()); !status.ok()) return status;
     uint64_t number = 0, owned = 0;
     status = s.Query(
         "SELECT (SELECT coalesce(max(number), 0) + 1 FROM cards), (SELECT count(*) FROM cards WHERE owner = "
@@ -117,6 +119,14 @@ struct CreditCardService final : CreditCards::CoroutineService {
     return purchases.Status(ctx, request, reply);
   }
 
+  static constexpr Held kHeld{.what = "card", .list = "SELECT id, id FROM cards WHERE owner = ?1"};
+  Coroutine Leave(Context& ctx, const LeaveOrder& request, Holdings* reply) override {
+    return LeaveService(ctx, db, kHeld, request, reply);
+  }
+  Coroutine Stay(Context& ctx, const LeaveOrder& request, Holdings* reply) override {
+    return StayAtService(ctx, db, kHeld, request, reply);
+  }
+
   std::vector<DeclaredPath> Paths() const override {
     constexpr auto kPosting = Posting::kServiceName;
     return {{"Issue", {kPosting}},
@@ -125,7 +135,9 @@ struct CreditCardService final : CreditCards::CoroutineService {
             {"Balance", {kPosting}},
             {"Statement", {activity}},
             {"Purchase", {accounts, apps::UniqueId::kServiceName, kPosting}},
-            {"Status", {kPosting}}};
+            {"Status", {kPosting}},
+            {"Leave", {}},
+            {"Stay", {}}};
   }
 
   SqlDatabase& db;
@@ -141,7 +153,8 @@ HostedService HostedCreditCard() {
   return {.name = "credit-card",
           .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
-            auto db = apps::OpenData(env, *data, "credit-card", {kCardsSchema, Orders::Schema()});
+            auto db =
+                apps::OpenData(env, *data, "credit-card", {kCardsSchema, Orders::Schema(), kLeavingSchema});
             if (!db.ok()) return db.status();
             return std::make_unique<CreditCardService>(**db, env);
           }};

@@ -13,6 +13,7 @@
 
 #include "apps/bank/data.h"
 #include "apps/bank/interest.h"
+#include "apps/bank/leaving.h"
 #include "apps/bank/orders.h"
 #include "apps/kit/jobs/finisher.h"
 #include "apps/kit/run_here.h"
@@ -48,7 +49,7 @@ struct DepositsService final : Deposits::CoroutineService {
         env(e),
         openings(d, e, Payment::REFUSED,
                  {.before = [this](Context& ctx, const apps::SagaRow&,
-                                   const KeptPayment& kept) { return OpenAccounts(ctx, kept.payee()); },
+                                   const KeptPayment& kept) { return Prepare(ctx, kept); },
                   .after = [this](Context& ctx, const KeptPayment& kept) { return Enter(ctx, kept); }}),
         breaks(d, kBreaks, [this](Context& ctx, apps::SagaRow& row) { return PayBack(ctx, row); }),
         accruer(
@@ -88,7 +89,9 @@ struct DepositsService final : Deposits::CoroutineService {
     co_return status;
   }
 
-  Coroutine OpenAccounts(Context& ctx, uint64_t id) {
+  Coroutine Prepare(Context& ctx, const KeptPayment& kept) {
+    const uint64_t id = kept.payee();
+    if (absl::Status status = co_await CheckStays(ctx, db, kept.payer()); !status.ok()) co_return status;
     OwnedAccount deposit, interest;
     deposit.set_account(id), deposit.set_owner(id);
     interest.set_account(shards.InterestBeside(id)), interest.set_owner(interest.account());
@@ -271,10 +274,25 @@ struct DepositsService final : Deposits::CoroutineService {
             small(5),        small(6),        small(7),        small(8)};
   }
 
+  // An order is open until its term is listed.
+  static constexpr Held kHeld{.what = "deposit",
+                              .list = "SELECT id, id FROM terms WHERE owner = ?1",
+                              .busy = "SELECT id FROM payments WHERE owner = ?1 AND open = 1"};
+  Coroutine Leave(Context& ctx, const LeaveOrder& request, Holdings* reply) override {
+    return LeaveService(ctx, db, kHeld, request, reply);
+  }
+  Coroutine Stay(Context& ctx, const LeaveOrder& request, Holdings* reply) override {
+    return StayAtService(ctx, db, kHeld, request, reply);
+  }
+
   std::vector<DeclaredPath> Paths() const override {
     constexpr auto kPosting = Posting::kServiceName;
-    return {
-        {"OpenTerm", {unique_id, kPosting}}, {"Accrue", {kPosting}}, {"Break", {kPosting}}, {"Status", {}}};
+    return {{"OpenTerm", {unique_id, kPosting}},
+            {"Accrue", {kPosting}},
+            {"Break", {kPosting}},
+            {"Status", {}},
+            {"Leave", {}},
+            {"Stay", {}}};
   }
 
   SqlDatabase& db;
@@ -291,8 +309,9 @@ HostedService HostedDeposits() {
   return {.name = "deposits",
           .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
-            auto db = apps::OpenData(env, *data, "deposits",
-                                     {kTermsSchema, Orders::Schema(), apps::SagaSchema(kBreaks)});
+            auto db =
+                apps::OpenData(env, *data, "deposits",
+                               {kTermsSchema, Orders::Schema(), apps::SagaSchema(kBreaks), kLeavingSchema});
             if (!db.ok()) return db.status();
             return std::make_unique<DepositsService>(**db, env);
           }};

@@ -27,6 +27,15 @@ struct FrontEndService final : Bank::CoroutineService {
     return sessions.StepUp(ctx, request, reply);
   }
 
+  Coroutine CloseCustomer(Context& ctx, const apps::TokenRequest&, apps::Changed* reply) override {
+    apps::UserId caller;
+    caller.set_user(apps::CallerOf(ctx));
+    auto [closed] = co_await WhenAll(ctx, Ask(customers, CustomerInfo::kClose, caller));
+    sessions.Forget(caller.user());  // after an error, too
+    reply->set_changed(closed.ok());
+    co_return closed.status();
+  }
+
   Coroutine GetBalance(Context& ctx, const BalanceRequest& request, Balance* reply) override {
     BalanceQuery query = QueryOf(apps::CallerOf(ctx), request.account());
     query.set_at_least(request.at_least());
@@ -70,6 +79,7 @@ struct FrontEndService final : Bank::CoroutineService {
     return {{"Register", {User::kServiceName}},
             {"Logout", {User::kServiceName}},
             {"StepUp", {User::kServiceName}},
+            {"CloseCustomer", {customers}},
             {"GetBalance", {Posting::kServiceName}},
             {"ListActivity", {Posting::kServiceName, activity}},
             {"ExportActivity", {Posting::kServiceName, activity}}};
@@ -85,6 +95,7 @@ struct FrontEndService final : Bank::CoroutineService {
   Env& env;
   const apps::Sessions& sessions;
   const Shards shards{env};
+  const CustomerInfo::Stub customers = env.Stub<CustomerInfo>("customer-info");
   const Activity::Stub activity = env.Stub<Activity>("activity");
 };
 

@@ -9,6 +9,7 @@
 //     instalment is taken by the order that it names while that, in the round named, is not refused: the state of its row decides.
 #include "apps/bank/credit.h"
 #include "apps/bank/data.h"
+#include "apps/bank/leaving.h"
 #include "apps/bank/orders.h"
 #include "apps/kit/once.h"
 #include "curtail/rpc/when_all.h"
@@ -26,6 +27,7 @@ constexpr int64_t kOfferMs = 7 * int64_t{86'400'000};
 constexpr double kLeastProbability = 0.6;
 
 enum Acceptance { kAccepted, kPaidOut, kNotPaidOut };
+static_assert(kPaidOut == 1);  // as SQL has it
 
 struct LoanRequestService final : LoanRequests::CoroutineService {
   LoanRequestService(SqlDatabase& d, Env& e)
@@ -97,6 +99,11 @@ struct LoanRequestService final : LoanRequests::CoroutineService {
   Coroutine PayOut(Context& ctx, apps::SagaRow& row) {
     Loan loan;
     if (absl::Status read = Read(row.bytes, row.id, &loan); !read.ok()) co_return read;
+    if (absl::Status stays = co_await CheckStays(ctx, db, row.owner); !stays.ok()) {
+      row.open = !absl::IsFailedPrecondition(stays);
+      if (!row.open) row.state = kNotPaidOut;
+      co_return stays;
+    }
     const LoanQuote& quote = loan.quote();
     OwnedAccount debt, interest;
     debt.set_account(row.id), debt.set_owner(row.id);
@@ -202,6 +209,17 @@ struct LoanRequestService final : LoanRequests::CoroutineService {
     return repayments.Status(ctx, request, reply);
   }
 
+  static constexpr Held kHeld{
+      .what = "loan",
+      .list = "SELECT id, id FROM acceptances WHERE owner = ?1 AND open = 0 AND state = 1",  // kPaidOut
+      .busy = "SELECT id FROM acceptances WHERE owner = ?1 AND open = 1"};
+  Coroutine Leave(Context& ctx, const LeaveOrder& request, Holdings* reply) override {
+    return LeaveService(ctx, db, kHeld, request, reply);
+  }
+  Coroutine Stay(Context& ctx, const LeaveOrder& request, Holdings* reply) override {
+    return StayAtService(ctx, db, kHeld, request, reply);
+  }
+
   Coroutine Look(Context& ctx, uint64_t customer, uint64_t id, Loan* loan) {
     std::string offer, accepted;
     int acceptance = kNotPaidOut;
@@ -248,7 +266,9 @@ struct LoanRequestService final : LoanRequests::CoroutineService {
             {"Accept", {kPosting}},
             {"Repay", {unique_id, access, kPosting}},
             {"Status", {}},
-            {"Repayment", {kPosting}}};
+            {"Repayment", {kPosting}},
+            {"Leave", {}},
+            {"Stay", {}}};
   }
 
   SqlDatabase& db;
@@ -267,9 +287,9 @@ HostedService HostedLoanRequest() {
   return {.name = "loan-request",
           .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
-            auto db = apps::OpenData(
-                env, *data, "loan-request",
-                {kLoansSchema, apps::kOnceSchema, apps::SagaSchema(kAcceptances), Orders::Schema()});
+            auto db = apps::OpenData(env, *data, "loan-request",
+                                     {kLoansSchema, apps::kOnceSchema, apps::SagaSchema(kAcceptances),
+                                      Orders::Schema(), kLeavingSchema});
             if (!db.ok()) return db.status();
             return std::make_unique<LoanRequestService>(**db, env);
           }};

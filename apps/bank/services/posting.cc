@@ -5,6 +5,7 @@
 
 #include "apps/bank/books.h"
 #include "apps/bank/data.h"
+#include "apps/bank/leaving.h"
 #include "apps/kit/jobs/finisher.h"
 #include "apps/kit/page.h"
 
@@ -163,13 +164,47 @@ struct PostingService final : Posting::CoroutineService {
     return status;
   }
 
+  Coroutine Close(Context& ctx, const BooksOrder& request, apps::Nothing*) override {
+    const auto close = [&](SqlSession& s) {
+      absl::Status status;
+      for (int i = 0; status.ok() && i < request.accounts_size(); ++i)
+        status = CloseOne(s, request.accounts(i), request.attempt());
+      return status;
+    };
+    if (request.attempt() == 0) co_return co_await db.Reading(ctx.deadline(), close);
+    co_return co_await db.Writing(ctx.deadline(), close);
+  }
+
+  absl::Status CloseOne(SqlSession& s, const Holdings::One& one, uint64_t attempt) const {
+    apps::AccountState state;
+    absl::Status status = Owned(s, one.account(), one.owner(), 0, &state);
+    if (status.ok() && state.balance != 0)
+      return absl::FailedPreconditionError(Join(one.name(), " has ", state.balance, " cents, not 0"));
+    if (!status.ok() || attempt == 0) return status;
+    status = Leave(s, one.account(), attempt);
+    return status.ok() ? ledger.Close(s, one.account()) : status;
+  }
+
+  Coroutine Reopen(Context& ctx, const BooksOrder& request, apps::Nothing*) override {
+    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      absl::Status status;
+      for (const Holdings::One& one : request.accounts()) {
+        bool ended = false;
+        status = Stay(s, one.account(), request.attempt(), &ended);
+        if (status.ok() && ended) status = ledger.Reopen(s, one.account());
+        if (!status.ok()) break;
+      }
+      return status;
+    });
+  }
+
   Coroutine Audit(Context& ctx, const apps::Nothing&, apps::Nothing*) override {
     co_return co_await db.Reading(ctx.deadline(), [](SqlSession& s) { return apps::Ledger::Audit(s); });
   }
 
   std::vector<DeclaredPath> Paths() const override {
-    return {{"Open", {}},   {"Transfer", {}}, {"Balance", {}}, {"Entries", {}},
-            {"Follow", {}}, {"Look", {}},     {"Receive", {}}, {"Audit", {}}};
+    return {{"Open", {}}, {"Transfer", {}}, {"Balance", {}}, {"Entries", {}}, {"Follow", {}},
+            {"Look", {}}, {"Receive", {}},  {"Audit", {}},   {"Close", {}},   {"Reopen", {}}};
   }
 
   SqlDatabase& db;
@@ -188,7 +223,7 @@ HostedService HostedPosting() {
               return absl::InvalidArgumentError(Join("--shard ", env.shard().ToString(),
                                                      ", but --peer posting has ", env.Count("posting"),
                                                      " addresses; each shard is one"));
-            auto db = apps::OpenData(env, *data, BooksOf(env.shard()), {apps::kLedgerSchema});
+            auto db = apps::OpenData(env, *data, BooksOf(env.shard()), BooksSchema());
             if (!db.ok()) return db.status();
             return std::make_unique<PostingService>(**db, env);
           }};

@@ -79,6 +79,9 @@ class Sessions {
   // As User::ChangePassword().
   Coroutine ChangePassword(Context& ctx, const PasswordChange& request, Session* reply) const;
 
+  // Asks `user` again at the next call of this user, whose sessions may have been ended by another way than these.
+  void Forget(uint64_t user) const { checked_->Forget(user); }
+
   // The user of that name. Errors: NOT_FOUND; the errors of `user`.
   Co<absl::StatusOr<uint64_t>> Named(Context& ctx, const std::string& name) const;
 

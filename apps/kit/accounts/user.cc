@@ -238,6 +238,13 @@ struct UserService final : User::CoroutineService {
     });
   }
 
+  Coroutine EndUser(Context& ctx, const UserId& request, Nothing*) override {
+    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      return s.Execute("UPDATE users SET closed = 1, epoch = epoch + 1 WHERE id = ?1 AND closed = 0",
+                       {request.user()});
+    });
+  }
+
   Coroutine Remove(Context& ctx, const UserId& request, Nothing*) override {
     co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
       absl::Status status = s.Execute("DELETE FROM users WHERE id = ?1 AND closed = 1", {request.user()});
@@ -354,6 +361,7 @@ struct UserService final : User::CoroutineService {
             {"StepUp", {}},
             {"CheckSession", {}},
             {"Close", {}},
+            {"EndUser", {}},
             {"Remove", {}},
             {"ListClosed", {}},
             {"ById", {}},

@@ -198,6 +198,11 @@ absl::Status Ledger::Close(SqlSession& s, uint64_t account) const {
                                             " cents, a hold or a pending transfer; end these first"));
 }
 
+absl::Status Ledger::Reopen(SqlSession& s, uint64_t account) const {
+  absl::Status status = s.Execute("UPDATE accounts SET open = 1 WHERE id = ?1", {account});
+  return status.ok() && s.changes() == 0 ? NoAccount(account) : status;
+}
+
 absl::Status Ledger::Post(SqlSession& s, const LedgerRequest& request, const Posting& posting,
                           std::vector<Booked>* booked) const {
   const size_t before = booked->size();

@@ -127,8 +127,10 @@ class Ledger {
 
   // Opens an account. A repetition changes nothing. ALREADY_EXISTS: it has another owner or limit.
   absl::Status Open(SqlSession& s, const LedgerAccount& account) const;
-  // Closes an account for ever. FAILED_PRECONDITION: it has a balance, a hold or a pending transfer.
+  // Closes an account. A repetition changes nothing. FAILED_PRECONDITION: it has a balance, a hold or a pending transfer.
   absl::Status Close(SqlSession& s, uint64_t account) const;
+  // Opens an account again that was closed. A repetition changes nothing.
+  absl::Status Reopen(SqlSession& s, uint64_t account) const;
 
   // Books a posting, and appends its entries, by account. ALREADY_EXISTS: the request had another content. ABORTED: an account
   // has another version; look again.

@@ -141,6 +141,10 @@ TEST_P(LedgerTest, OpensAndClosesAccountsOnce) {
   uint64_t hold = 0;
   EXPECT_TRUE(absl::IsFailedPrecondition(here_.Post("a", Move(kAnn, kBob, 1))));
   EXPECT_TRUE(absl::IsFailedPrecondition(here_.Hold("b", kBob, 1, &hold)));
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(here_.Reopen(kBob).ok());
+  EXPECT_TRUE(absl::IsNotFound(here_.Reopen(99)));
+  EXPECT_TRUE(here_.Look(kBob).open);
+  EXPECT_TRUE(here_.Post("c", Move(kAnn, kBob, 1)).ok());
 }
 
 TEST_P(LedgerTest, HeldMoneyIsNotAvailable) {

@@ -51,6 +51,9 @@ class Shard {
   absl::Status Close(uint64_t id) {
     return Write([&](const Ledger& l, SqlSession& s) { return l.Close(s, id); });
   }
+  absl::Status Reopen(uint64_t id) {
+    return Write([&](const Ledger& l, SqlSession& s) { return l.Reopen(s, id); });
+  }
   absl::Status Post(std::string_view name, const Posting& posting, std::vector<Booked>* booked = nullptr) {
     std::vector<Booked> ignored;
     if (booked == nullptr) booked = &ignored;
