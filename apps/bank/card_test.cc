@@ -212,6 +212,27 @@ TEST_F(CardTest, AnApplicationIsDecidedWithoutItsCaller) {
   EXPECT_EQ(CardsOf(own).cards_size(), 2);
 }
 
+TEST_F(CardTest, ACustomerHasFewApplicationsThatAreNotDecided) {
+  const Own& own = all_[0];
+  app_->Kill("credit-card");
+  Application lost;
+  constexpr Nanos kShort = std::chrono::milliseconds(500);
+  for (uint64_t i = 0; i < kMostApplications; ++i) {
+    const absl::Status failed = Apply(own, 100, 300, &lost, Join("card ", i), kShort);
+    EXPECT_TRUE(absl::IsUnavailable(failed) || absl::IsDeadlineExceeded(failed)) << failed;
+  }
+  const absl::Status refused = Apply(own, 100, 300, &lost, "one more");
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_TRUE(app_->Restart("credit-card").ok());
+  const auto decided = [&](const std::string& key) {
+    return Answered([&] { return Apply(own, 100, 300, &lost, key); });
+  };
+  for (uint64_t i = 0; i < kMostApplications; ++i)
+    EXPECT_TRUE(decided(Join("card ", i)).ok()) << "a repetition";
+  const absl::Status more = decided("one more");
+  EXPECT_TRUE(more.ok()) << more;
+}
+
 TEST_F(CardTest, CardsOutliveTheServicesThatChargeThem) {
   const uint64_t seed = TestSeed();
   const size_t accounts = all_.size() / 6;  // of each customer

@@ -26,6 +26,7 @@ class LoanTest : public BankFaultTest {
  protected:
   static constexpr int64_t kCents = 200'000;
   static constexpr uint32_t kMonths = 24;
+  static constexpr size_t kCustomersThere = 6, kAccounts = 4;  // of each
 
   static LoanApplication ApplicationOf(const Own& who, bool good = true) {
     LoanApplication request;
@@ -82,17 +83,23 @@ class LoanTest : public BankFaultTest {
 };
 
 TEST_F(LoanTest, IsPaidOutOnceAndRepaidToTheCent) {
-  int64_t interest = 0;
+  size_t customer = 0;
   for (const bool same_shard : {true, false}) {
-    const Own own = all_[0];
+    Own own;
+    Loan loan;
+    do {  // one customer has few offers
+      ASSERT_LT(customer, kCustomersThere * kMostApplications);
+      own = all_[customer++ % kCustomersThere * kAccounts];
+      loan = Offer(own);
+    } while ((apps::PartOf(loan.id(), kShards) == own.shard()) != same_shard);
+    int64_t sum = CentsOf(own);
     for (const Own& other : all_) {  // for the interest
-      if (other.owner == own.owner && other.id != own.id) {
-        ASSERT_TRUE(Pay(PaymentOf(other, own, CentsOf(other))).ok() || CentsOf(other) == 0);
-      }
+      const int64_t cents = other.owner == own.owner && other.id != own.id ? CentsOf(other) : 0;
+      if (cents == 0) continue;
+      ASSERT_TRUE(Pay(PaymentOf(other, own, cents)).ok());
+      sum += cents;
     }
-    AwaitCents(own, same_shard ? 4 * kDeposit : 4 * kDeposit - interest);
-    Loan loan = Offer(own);
-    while ((apps::PartOf(loan.id(), kShards) == own.shard()) != same_shard) loan = Offer(own);
+    AwaitCents(own, sum);
     const int64_t before = CentsOf(own);
     for (int i = 0; i < 2; ++i) {
       const absl::Status status = Accept(own, loan.id(), &loan);
@@ -117,8 +124,7 @@ TEST_F(LoanTest, IsPaidOutOnceAndRepaidToTheCent) {
       EXPECT_FALSE(seen.quote().instalments(static_cast<int>(number)).paid());
     }
     EXPECT_EQ(paid, kCents + loan.quote().interest_cents());
-    interest = loan.quote().interest_cents();
-    AwaitCents(own, before - interest);
+    AwaitCents(own, before - loan.quote().interest_cents());
     ASSERT_TRUE(LookAt(own, loan.id(), &loan).ok());
     EXPECT_EQ(loan.state(), Loan::REPAID);
     EXPECT_EQ(loan.debt_cents(), 0);
@@ -196,6 +202,29 @@ TEST_F(LoanTest, IsDeclinedWithTheReasons) {
   EXPECT_TRUE(absl::IsFailedPrecondition(Accept(own, loan.id(), &loan)));
   EXPECT_TRUE(absl::IsFailedPrecondition(Repay(own, loan.id(), 1)));
   EXPECT_EQ(CentsOf(own), kDeposit);
+}
+
+TEST_F(LoanTest, ACustomerHasFewOpenOffers) {
+  const Own &own = all_[0], &other = all_[kAccounts];
+  Loan loan, again;
+  std::vector<Loan> offers;
+  ASSERT_TRUE(Apply(ApplicationOf(own, /*good=*/false), &loan).ok()) << "declined, which is not an offer";
+  ASSERT_TRUE(Apply(ApplicationOf(own), &loan, "first").ok());
+  for (uint64_t i = 1; i < kMostApplications; ++i) offers.push_back(Offer(own));
+  const absl::Status refused = Apply(ApplicationOf(own), &again, "one more");
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("5 open offers"));
+  ASSERT_TRUE(Apply(ApplicationOf(own), &again, "first").ok()) << "a repetition";
+  EXPECT_EQ(loan.id(), again.id());
+  MortgageApplication house;
+  house.set_token(own.token), house.set_value_cents(10'000'000), house.set_cents(1'000'000),
+      house.set_months(240);
+  *house.mutable_features() = Applicant(/*good=*/true);
+  EXPECT_TRUE(absl::IsResourceExhausted(Send(&Bank::Stub::ApplyForMortgage, house, &again)));
+  EXPECT_GT(Offer(other).id(), 0u);
+  ASSERT_TRUE(Accept(own, offers[0].id(), &again).ok());
+  ASSERT_TRUE(Apply(ApplicationOf(own), &again, "one more").ok()) << "one was accepted";
+  EXPECT_TRUE(absl::IsResourceExhausted(Apply(ApplicationOf(own), &again)));
 }
 
 TEST_F(LoanTest, RefusesBadInput) {

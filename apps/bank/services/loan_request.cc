@@ -22,6 +22,10 @@ const char kLoansSchema[] =
     "NULL,"
     " repayment INTEGER NOT NULL, round INTEGER NOT NULL, PRIMARY KEY(loan, number)) STRICT;"
     "CREATE INDEX instalments_of ON instalments(repayment)";
+// An offer is open until then; 0: it is none.
+const char kOffersSchema[] =
+    "ALTER TABLE loans ADD COLUMN open_until_ms INTEGER NOT NULL DEFAULT 0;"
+    "CREATE INDEX loans_of ON loans(owner, open_until_ms)";
 constexpr char kAcceptances[] = "acceptances";
 constexpr int64_t kOfferMs = 7 * int64_t{86'400'000};
 constexpr double kLeastProbability = 0.6;
@@ -64,9 +68,22 @@ struct LoanRequestService final : LoanRequests::CoroutineService {
     if (reply->refusal().empty()) reply->set_expires_ms(apps::NowMs() + kOfferMs);
     else reply->set_state(Loan::DECLINED);
     co_return co_await apps::WriteOnce(db, ctx, request.customer(), reply, [&](SqlSession& s) {
-      return s.Execute("INSERT INTO loans(id, owner, bytes) VALUES (?1, ?2, ?3)",
-                       {reply->id(), request.customer(), SqlValue::Bytes(reply->SerializeAsString())});
+      if (absl::Status bounded = CheckOffers(s, request.customer()); !bounded.ok()) return bounded;
+      return s.Execute("INSERT INTO loans(id, owner, bytes, open_until_ms) VALUES (?1, ?2, ?3, ?4)",
+                       {reply->id(), request.customer(), SqlValue::Bytes(reply->SerializeAsString()),
+                        reply->expires_ms()});
     });
+  }
+
+  static absl::Status CheckOffers(SqlSession& s, uint64_t customer) {
+    uint64_t open = 0;
+    absl::Status status = s.Query(
+        "SELECT count(*) FROM loans WHERE owner = ?1 AND open_until_ms > ?2 AND NOT EXISTS"
+        " (SELECT 1 FROM acceptances WHERE acceptances.id = loans.id AND state <> ?3)",
+        {customer, apps::NowMs(), kNotPaidOut}, [&](const SqlRow& row) { open = row.Unsigned(0); });
+    if (!status.ok() || open < kMostApplications) return status;
+    return absl::ResourceExhaustedError(
+        Join("the customer has ", open, " open offers of loans; accept one, or wait until one expires"));
   }
 
   Coroutine Accept(Context& ctx, const LoanAcceptanceOrder& request, Loan* reply) override {
@@ -289,7 +306,7 @@ HostedService HostedLoanRequest() {
           .make = [data](Env& env) -> MadeService {
             auto db = apps::OpenData(env, *data, "loan-request",
                                      {kLoansSchema, apps::kOnceSchema, apps::SagaSchema(kAcceptances),
-                                      Orders::Schema(), kLeavingSchema});
+                                      Orders::Schema(), kLeavingSchema, kOffersSchema});
             if (!db.ok()) return db.status();
             return std::make_unique<LoanRequestService>(**db, env);
           }};

@@ -33,8 +33,16 @@ struct NewCardService final : NewCards::CoroutineService {
     *kept.mutable_order() = request;
     kept.mutable_shown()->set_id(ids->ids(0));
     apps::SagaRow row{.id = ids->ids(0), .owner = request.customer(), .bytes = kept.SerializeAsString()};
-    status =
-        co_await applications.Begin(ctx, apps::Once(ctx, request.customer()), apps::Saga::kNeverAgain, &row);
+    const auto admit = [&](SqlSession& s) {
+      uint64_t open = 0;
+      absl::Status read = s.Query("SELECT count(*) FROM applications WHERE owner = ?1 AND open = 1",
+                                  {row.owner}, [&](const SqlRow& found) { open = found.Unsigned(0); });
+      if (!read.ok() || open < kMostApplications) return read;
+      return absl::ResourceExhaustedError(
+          Join("the bank has not decided ", open, " applications of the customer; try again later"));
+    };
+    status = co_await applications.Begin(ctx, apps::Once(ctx, request.customer()), apps::Saga::kNeverAgain,
+                                         &row, admit);
     if (status.ok()) status = co_await applications.Finish(ctx, &row);
     if (status.ok()) status = Show(row, reply);
     co_return status;

@@ -48,15 +48,16 @@ Saga::Saga(SqlDatabase& db, std::string_view table, Step step, Nanos callers_tim
       callers_time_(callers_time),
       finisher_([this](auto stopping) { return FinishAll(stopping); }) {}
 
-Coroutine Saga::Begin(Context& ctx, const Once& once, int again, SagaRow* row) {
-  co_return co_await db_.Writing(ctx.deadline(), [&](SqlSession& s) { return Keep(s, once, again, row); });
+Coroutine Saga::Begin(Context& ctx, const Once& once, int again, SagaRow* row, Admit admit) {
+  co_return co_await db_.Writing(ctx.deadline(),
+                                 [&](SqlSession& s) { return Keep(s, once, again, admit, row); });
 }
 
 int64_t Saga::CallersDue() const {
   return NowMs() + std::chrono::duration_cast<std::chrono::milliseconds>(callers_time_).count();
 }
 
-absl::Status Saga::Keep(SqlSession& s, const Once& once, int again, SagaRow* row) const {
+absl::Status Saga::Keep(SqlSession& s, const Once& once, int again, const Admit& admit, SagaRow* row) const {
   const std::string name = once.named() ? Join("key ", once.name()) : Join("id ", row->id);
   bool known = false, same = true;
   SagaRow kept;
@@ -71,6 +72,8 @@ absl::Status Saga::Keep(SqlSession& s, const Once& once, int again, SagaRow* row
     return absl::AlreadyExistsError(
         "the idempotency key was given to another request of this caller; take a new one for each request");
   if (!known) {
+    if (admit != nullptr) status = admit(s);
+    if (!status.ok()) return status;
     if (row->due_ms == 0) row->due_ms = CallersDue();
     return s.Execute(
         Join("INSERT INTO ", table_,

@@ -59,6 +59,8 @@ class Saga {
   // Attempts what `row.state` wants, and sets what has come of it: state, open, bytes. May run several times, also at once. An
   // error that leaves `row` alone is no outcome, and is tried again. With an outcome, it is what the caller is told.
   using Step = std::function<Coroutine(Context& ctx, SagaRow& row)>;
+  // Runs in the transaction that keeps a new row. An error keeps nothing.
+  using Admit = std::function<absl::Status(SqlSession& s)>;
 
   // `db` has SagaSchema(table), and outlives the object. The thread leaves a row to its caller for `callers_time`.
   Saga(SqlDatabase& db, std::string_view table, Step step, Nanos callers_time = std::chrono::seconds(5));
@@ -66,8 +68,8 @@ class Saga {
   void WorkWhileServing(Env& env) { finisher_.WorkWhileServing(env); }
 
   // Keeps `*row`, which has an id, an owner, a state and bytes; or sets it to the one of the same request. Without a name the request is a
-  // new one each time. ALREADY_EXISTS: the name was given to another content.
-  Coroutine Begin(Context& ctx, const Once& once, int again, SagaRow* row);
+  // new one each time. ALREADY_EXISTS: the name was given to another content. Other errors: as `admit`, which may be null.
+  Coroutine Begin(Context& ctx, const Once& once, int again, SagaRow* row, Admit admit = nullptr);
   // Takes the steps that are left. Errors: as the step; then the thread goes on, unless the saga has ended.
   Coroutine Finish(Context& ctx, SagaRow* row);
   // Writes `*next` in place of `row` if that still has its state, or sets `*next` to what somebody else has written.
@@ -79,7 +81,7 @@ class Saga {
 
  private:
   int64_t CallersDue() const;
-  absl::Status Keep(SqlSession& s, const Once& once, int again, SagaRow* row) const;
+  absl::Status Keep(SqlSession& s, const Once& once, int again, const Admit& admit, SagaRow* row) const;
   // Writes `*next` in place of `row`, or sets it to what somebody else has written: S3.
   absl::Status Move(SqlSession& s, const SagaRow& row, SagaRow* next) const;
 
