@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../kit/testing"))
 from rest import MAX_WAIT_S, rest, use_page  # noqa: E402
 
 FORMS = {"processes": ["--stores", "postgresql", "--scale", "2"], "monolith": ["--monolith"]}
-PROCESSES = {"processes": 29, "monolith": 2}
+PROCESSES = {"processes": 30, "monolith": 2}
 DEPOSIT = 5000
 
 
@@ -143,6 +143,15 @@ def use(address, payer, payee):
     assert status == 200 and customer["phone"] == "+49221123456", customer
     assert rest(address, "GET", "/v1/customer", token=session["token"]) == (200, customer)
     assert rest(address, "PUT", "/v1/customer", {"email": "eve"}, session["token"])[0] == 400
+    offered = [one["product"] for one in rest(address, "GET", "/v1/offers", token=token)[1]["offers"]]
+    assert "electronic-mail" in offered, offered
+    for status in (200, 200):
+        answered = rest(address, "POST", "/v1/offers/electronic-mail/answer", {"accepted": True}, token)
+        assert answered[0] == status and answered[1]["state"] == "ACCEPTED", answered
+    assert rest(address, "POST", "/v1/offers/electronic-mail/answer", {}, token)[0] == 400
+    assert rest(address, "POST", "/v1/offers/yacht/answer", {}, token)[0] == 404
+    left = rest(address, "GET", "/v1/offers", token=token)[1].get("offers", [])
+    assert [one["product"] for one in left] == [one for one in offered if one != "electronic-mail"], left
     assert rest(address, "DELETE", "/v1/customer", token=token)[0] == 400
     assert rest(address, "DELETE", "/v1/customer", token=session["token"]) == (200, {"changed": True})
     while rest(address, "GET", "/v1/customer", token=session["token"])[0] != 401:  # as above

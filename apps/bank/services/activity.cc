@@ -6,6 +6,7 @@
 #include <chrono>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "apps/bank/csv.h"
 #include "apps/bank/data.h"
@@ -117,6 +118,43 @@ struct ActivityService final : Activity::CoroutineService {
     return absl::InvalidArgumentError("the direction is BOTH, RECEIVED or SENT");
   }
 
+  Coroutine Summarize(Context& ctx, const SummaryQuery& request, ActivitySummary* reply) override {
+    if (absl::Status status = apps::CheckCount(request.accounts_size(), apps::kMostIds, "accounts");
+        !status.ok())
+      co_return status;
+    const std::unordered_set<uint64_t> own(request.accounts().begin(), request.accounts().end());
+    co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
+      absl::Status status;
+      for (const uint64_t account : request.accounts()) {
+        if (status.ok()) status = SummarizeOne(s, account, request.since_ms(), own, reply->add_accounts());
+      }
+      return status;
+    });
+  }
+
+  static absl::Status SummarizeOne(SqlSession& s, uint64_t account, int64_t since_ms,
+                                   const std::unordered_set<uint64_t>& own, ActivitySummary::One* one) {
+    one->set_account(account);
+    uint64_t newest = 0;
+    absl::Status status =
+        s.Query("SELECT version, balance FROM movements WHERE account = ?1 ORDER BY version DESC LIMIT 1",
+                {account}, [&](const SqlRow& row) {
+                  newest = row.Unsigned(0);
+                  one->set_lowest_cents(row.Integer(1));
+                });
+    if (!status.ok()) return status;
+    return s.Query(
+        "SELECT counterpart, CAST(sum(CASE WHEN cents > 0 THEN cents ELSE 0 END) AS INTEGER),"
+        " sum(CASE WHEN cents < 0 THEN 1 ELSE 0 END), min(balance), min(balance - cents) FROM movements"
+        " WHERE account = ?1 AND version > ?2 AND booked_ms >= ?3 GROUP BY counterpart",
+        {account, newest - std::min(newest, kVersionsAtOnce), since_ms}, [&](const SqlRow& row) {
+          one->set_lowest_cents(std::min({one->lowest_cents(), row.Integer(3), row.Integer(4)}));
+          if (own.contains(row.Unsigned(0))) return;
+          one->set_received_cents(one->received_cents() + row.Integer(1));
+          one->set_times_sent(one->times_sent() + row.Unsigned(2));
+        });
+  }
+
   // A shard that fails does not hold up the others.
   absl::Status FollowAll(absl::FunctionRef<bool()> stopping) {
     absl::Status first;
@@ -163,7 +201,9 @@ struct ActivityService final : Activity::CoroutineService {
         8, rows, [](size_t, const SqlRow&) {});
   }
 
-  std::vector<DeclaredPath> Paths() const override { return {{"List", {accounts}}, {"Export", {accounts}}}; }
+  std::vector<DeclaredPath> Paths() const override {
+    return {{"List", {accounts}}, {"Export", {accounts}}, {"Summarize", {}}};
+  }
 
   SqlDatabase& db;
   Env& env;

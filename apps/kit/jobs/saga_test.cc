@@ -56,9 +56,9 @@ class Agency {
       : db_(std::move(db)),
         trips(*db_, "trips", [this](Context& ctx, SagaRow& row) { return Step(ctx, row); }, callers_time) {}
 
-  absl::Status Begin(const Context& named, SagaRow* row) {
+  absl::Status Begin(const Context& named, SagaRow* row, Saga::Admit admit = nullptr) {
     Context ctx(kMaxTestWait);
-    return RunHere(trips.Begin(ctx, Once(named, row->owner), kRefused, row));
+    return RunHere(trips.Begin(ctx, Once(named, row->owner), kRefused, row, std::move(admit)));
   }
   absl::Status Finish(SagaRow* row) {
     Context ctx(kMaxTestWait);
@@ -116,6 +116,16 @@ INSTANTIATE_TEST_SUITE_P(Stores, SagaTest, testing::Values(SagaIn::kFile, SagaIn
                          [](const auto& info) {
                            return info.param == SagaIn::kFile ? "File" : "Postgresql";
                          });
+
+TEST_P(SagaTest, KeepsOnlyWhatIsAdmitted) {
+  const auto full = [](SqlSession&) { return absl::ResourceExhaustedError("full"); };
+  SagaRow row = NewTrip(7);
+  EXPECT_TRUE(absl::IsResourceExhausted(agency_.Begin(plain_, &row, full)));
+  EXPECT_EQ(agency_.Find(3, 7).id, 0u);
+  EXPECT_TRUE(agency_.Begin(plain_, &row, [](SqlSession&) { return absl::OkStatus(); }).ok());
+  EXPECT_TRUE(agency_.Begin(plain_, &row, full).ok()) << "a repetition";
+  EXPECT_EQ(agency_.Find(3, 7).id, 7u);
+}
 
 TEST_P(SagaTest, TakesItsStepsOnce) {
   SagaRow row = NewTrip(7);
