@@ -7,6 +7,7 @@ namespace curtail::bank {
 namespace {
 
 absl::Status List(SqlSession& s, const Held& held, uint64_t customer, Holdings* reply) {
+  if (held.list == nullptr) return absl::OkStatus();
   return s.Query(held.list, {customer}, [&](const SqlRow& row) {
     Holdings::One* const one = reply->add_holdings();
     one->set_account(row.Unsigned(0));
@@ -16,9 +17,11 @@ absl::Status List(SqlSession& s, const Held& held, uint64_t customer, Holdings* 
 }
 
 absl::Status CheckIdle(SqlSession& s, const Held& held, uint64_t customer) {
-  if (held.busy == nullptr) return absl::OkStatus();
   uint64_t busy = 0;
-  absl::Status status = s.Query(held.busy, {customer}, [&](const SqlRow& row) { busy = row.Unsigned(0); });
+  absl::Status status;
+  if (held.busy != nullptr)
+    status = s.Query(held.busy, {customer}, [&](const SqlRow& row) { busy = row.Unsigned(0); });
+  if (status.ok() && busy == 0 && held.check != nullptr) status = held.check(s, customer);
   if (!status.ok() || busy == 0) return status;
   return absl::FailedPreconditionError(Join(held.what, " ", busy, " has money in flight; try again"));
 }

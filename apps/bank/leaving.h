@@ -43,8 +43,10 @@ Coroutine CheckStays(Context& ctx, SqlDatabase& db, uint64_t customer);
 // How a service finds what it holds of the customer ?1.
 struct Held {
   const char* what;            // "card"
-  const char* list;            // SQL for accounts in the books and their owners
+  const char* list = nullptr;  // SQL for accounts in the books and their owners; null: there are none
   const char* busy = nullptr;  // SQL for ids of what is in flight
+  // FAILED_PRECONDITION: the customer has something that is not in the books.
+  absl::Status (*check)(SqlSession& s, uint64_t customer) = nullptr;
 };
 // Answer the methods Leave() and Stay() of a service. `held` and what it names outlive the call.
 Coroutine LeaveService(Context& ctx, SqlDatabase& db, const Held& held, const LeaveOrder& order,

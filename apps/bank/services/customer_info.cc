@@ -79,7 +79,8 @@ struct CustomerInfoService final : CustomerInfo::CoroutineService {
     absl::Status status;
     if (row.state == kLeaving) {
       status = co_await TakeLeave(ctx, row.owner, attempt);  // C1
-      if (!status.ok() && !absl::IsFailedPrecondition(status)) co_return status;
+      const bool refused = absl::IsFailedPrecondition(status) || absl::IsAborted(status);
+      if (!status.ok() && !refused) co_return status;
       row.state = status.ok() ? kLeft : kStaying;  // C2
       row.bytes = std::string(Message(status));
       co_return absl::OkStatus();
@@ -98,10 +99,11 @@ struct CustomerInfoService final : CustomerInfo::CoroutineService {
     order.set_customer(customer), order.set_attempt(attempt);
     auto held = co_await WhenAllOk(
         ctx, Ask(accounts, Accounts::kLeave, order), Ask(cards, CreditCards::kLeave, order),
-        Ask(loans, LoanRequests::kLeave, order), Ask(deposits, Deposits::kLeave, order));
+        Ask(loans, LoanRequests::kLeave, order), Ask(deposits, Deposits::kLeave, order),
+        Ask(wealth, WealthManagement::kLeave, order));
     if (!held.ok()) co_return held.status();
-    const auto& [a, c, l, d] = *held;
-    co_return co_await AskBooks(ctx, Posting::kClose, {&a, &c, &l, &d}, attempt);
+    const auto& [a, c, l, d, w] = *held;
+    co_return co_await AskBooks(ctx, Posting::kClose, {&a, &c, &l, &d, &w}, attempt);
   }
 
   Coroutine TakeBack(Context& ctx, uint64_t customer, uint64_t attempt) {
@@ -109,15 +111,16 @@ struct CustomerInfoService final : CustomerInfo::CoroutineService {
     order.set_customer(customer), order.set_attempt(attempt);
     auto held =
         co_await WhenAllOk(ctx, Ask(accounts, Accounts::kStay, order), Ask(cards, CreditCards::kStay, order),
-                           Ask(loans, LoanRequests::kStay, order), Ask(deposits, Deposits::kStay, order));
+                           Ask(loans, LoanRequests::kStay, order), Ask(deposits, Deposits::kStay, order),
+                           Ask(wealth, WealthManagement::kStay, order));
     if (!held.ok()) co_return held.status();
-    const auto& [a, c, l, d] = *held;
-    co_return co_await AskBooks(ctx, Posting::kReopen, {&a, &c, &l, &d}, attempt);
+    const auto& [a, c, l, d, w] = *held;
+    co_return co_await AskBooks(ctx, Posting::kReopen, {&a, &c, &l, &d, &w}, attempt);
   }
 
   // Asks each shard about the accounts that it has.
   Coroutine AskBooks(Context& ctx, const Method<BooksOrder, apps::Nothing>& method,
-                     std::array<const Holdings*, 4> held, uint64_t attempt) {
+                     std::array<const Holdings*, 5> held, uint64_t attempt) {
     std::vector<BooksOrder> orders(shards.size());
     std::vector<Channel*> channels;
     for (size_t i = 0; i < shards.size(); ++i) {
@@ -148,7 +151,7 @@ struct CustomerInfoService final : CustomerInfo::CoroutineService {
   std::vector<DeclaredPath> Paths() const override {
     return {{"Get", {}},
             {"Update", {}},
-            {"Close", {accounts, cards, loans, deposits, user, Posting::kServiceName}}};
+            {"Close", {accounts, cards, loans, deposits, wealth, user, Posting::kServiceName}}};
   }
 
   SqlDatabase& db;
@@ -157,6 +160,7 @@ struct CustomerInfoService final : CustomerInfo::CoroutineService {
   const CreditCards::Stub cards = env.Stub<CreditCards>("credit-card");
   const LoanRequests::Stub loans = env.Stub<LoanRequests>("loan-request");
   const Deposits::Stub deposits = env.Stub<Deposits>("deposits");
+  const WealthManagement::Stub wealth = env.Stub<WealthManagement>("wealth-management");
   const apps::User::Stub user = env.Stub<apps::User>("user");
   const Shards shards{env};
   apps::Saga closings;

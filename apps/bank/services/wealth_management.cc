@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "apps/bank/data.h"
+#include "apps/bank/leaving.h"
 #include "apps/bank/orders.h"
 #include "apps/bank/prices.h"
 #include "curtail/rpc/when_all.h"
@@ -121,6 +122,7 @@ struct WealthManagementService final : WealthManagement::CoroutineService {
       absl::Status done = s.Query("SELECT refused FROM trades WHERE id = ?1", {row.id},
                                   [&](const SqlRow& one) { entered = true, refused = one.Integer(0) != 0; });
       std::map<std::string, int64_t> held;
+      if (done.ok() && !entered) done = CheckStays(s, row.owner);
       if (done.ok() && !entered && trade.sale()) done = Held(s, row.owner, &held);
       if (!done.ok() || entered) return done;
       refused = trade.sale() && held[trade.symbol()] < trade.units();
@@ -168,13 +170,31 @@ struct WealthManagementService final : WealthManagement::CoroutineService {
     co_return status;
   }
 
+  static absl::Status CheckSold(SqlSession& s, uint64_t customer) {
+    std::map<std::string, int64_t> held;
+    absl::Status status = Held(s, customer, &held);
+    if (!status.ok() || held.empty()) return status;
+    return absl::FailedPreconditionError(Join("the portfolio has ", held.begin()->second, " units of ",
+                                              held.begin()->first, "; sell them first"));
+  }
+  static constexpr bank::Held kHeld{
+      .what = "trade", .busy = "SELECT id FROM payments WHERE owner = ?1 AND open = 1", .check = CheckSold};
+  Coroutine Leave(Context& ctx, const LeaveOrder& request, Holdings* reply) override {
+    return LeaveService(ctx, db, kHeld, request, reply);
+  }
+  Coroutine Stay(Context& ctx, const LeaveOrder& request, Holdings* reply) override {
+    return StayAtService(ctx, db, kHeld, request, reply);
+  }
+
   std::vector<DeclaredPath> Paths() const override {
     constexpr auto kPosting = Posting::kServiceName;
     return {{"Options", {}},
             {"Portfolio", {}},
             {"Buy", {kPosting, unique_id}},
             {"Sell", {kPosting, unique_id}},
-            {"Status", {}}};
+            {"Status", {}},
+            {"Leave", {}},
+            {"Stay", {}}};
   }
 
   SqlDatabase& db;
@@ -192,7 +212,8 @@ HostedService HostedWealthManagement() {
           .make = [data](Env& env) -> MadeService {
             absl::StatusOr<Prices> prices = Prices::Builtin();
             if (!prices.ok()) return prices.status();
-            auto db = apps::OpenData(env, *data, "wealth-management", {Orders::Schema(), kTradesSchema});
+            auto db = apps::OpenData(env, *data, "wealth-management",
+                                     {Orders::Schema(), kTradesSchema, kLeavingSchema});
             if (!db.ok()) return db.status();
             return std::make_unique<WealthManagementService>(**db, env, *std::move(prices));
           }};
