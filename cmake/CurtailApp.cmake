@@ -13,6 +13,8 @@
 #   LIBS      what the core links privately
 #   HTTP      the protos import google/api/annotations.proto
 #   PAGE      the program has the files of web/dist/NAME: curtail::NAME::PageFiles() of page_files.h, which CMake writes
+# Outside of curtail's own tree, after find_package(curtail), CORE, WORKLOAD, KIT and PAGE are not there, and the services link
+# curtail::curtail.
 # Applications with a WORKLOAD and a topology.yaml that are declared before tools/curtail are part of the command, and of an
 # installation.
 function(curtail_app name)
@@ -38,8 +40,16 @@ function(curtail_app name)
   set(libs)
   set(imports)
   if(ARG_HTTP)
-    list(APPEND libs curtail_http_annotations)
-    list(APPEND imports ${PROJECT_SOURCE_DIR}/curtail/gateway)
+    list(APPEND libs curtail::http_annotations)
+    foreach(folder ../curtail/gateway ../../../share/curtail/proto)  # of the tree, of an installation
+      if(EXISTS ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/${folder}/google)
+        list(APPEND imports ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/${folder})
+      endif()
+    endforeach()
+  endif()
+  if(NOT TARGET apps_kit)
+    curtail_own_app(${name})
+    return()
   endif()
   foreach(part ${ARG_KIT})
     curtail_kit(${part})
@@ -81,6 +91,19 @@ function(curtail_app name)
     install(FILES topology.yaml DESTINATION ${CMAKE_INSTALL_DATADIR}/curtail/${name})
   endif()
 endfunction()
+
+# The rest of curtail_app() for an application outside of curtail's tree, in the variables of that.
+macro(curtail_own_app name)
+  foreach(part CORE WORKLOAD KIT PAGE)
+    if(ARG_${part})
+      message(FATAL_ERROR "curtail_app(${name}): ${part} is for applications in curtail's own tree")
+    endif()
+  endforeach()
+  curtail_proto(${name}_proto PROTOS ${ARG_PROTOS} LIBS ${libs} IMPORT_DIRS ${imports})
+  add_executable(${name} ${main} ${ARG_COMMANDS} ${ARG_SERVICES})
+  target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE ${name}_proto curtail::curtail ${ARG_LIBS})
+endmacro()
 
 # curtail_page_files(NAME): the page of an application for browsers, as web/NAME was built; Node is not needed for that.
 function(curtail_page_files name)

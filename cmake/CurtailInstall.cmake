@@ -9,7 +9,8 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/curtailConfigVersion.cmak
 install(TARGETS curtail EXPORT curtail-targets)
 install(EXPORT curtail-targets NAMESPACE curtail:: DESTINATION ${package_dir})
 install(FILES ${PROJECT_BINARY_DIR}/curtailConfig.cmake ${PROJECT_BINARY_DIR}/curtailConfigVersion.cmake
-  ${CMAKE_CURRENT_LIST_DIR}/CurtailProto.cmake DESTINATION ${package_dir})
+  ${CMAKE_CURRENT_LIST_DIR}/CurtailProto.cmake ${CMAKE_CURRENT_LIST_DIR}/CurtailApp.cmake
+  ${CMAKE_CURRENT_LIST_DIR}/CurtailEmbed.cmake DESTINATION ${package_dir})
 
 # pkg-config finds the folders from where the file lies, so an installation may be moved.
 file(RELATIVE_PATH CURTAIL_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)

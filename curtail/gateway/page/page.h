@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// page.h - the page of a server for browsers: a service gives its files, a gateway asks for them once.
+// page.h - the page of a server for browsers: a service gives its files, a gateway asks for them
+// once.
 #pragma once
 
 #include <memory>

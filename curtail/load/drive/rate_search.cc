@@ -15,7 +15,7 @@ namespace curtail {
 namespace {
 
 std::string RateText(double per_s) {
-  return absl::StrFormat(per_s < 1000 ? "%.4g a second" : "%.0f a second", per_s);
+  return per_s < 1000 ? absl::StrFormat("%.4g a second", per_s) : absl::StrFormat("%.0f a second", per_s);
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// redis.h - a client of one Redis for handlers: pooled connections, and commands that share a round trip.
+// redis.h - a client of one Redis for handlers: pooled connections, and commands that share a round
+// trip.
 //
-// A call that fails with DEADLINE_EXCEEDED or UNAVAILABLE may have been carried out, and a command that Redis
-// has read whole may still be: write so that a repetition does no harm. Nothing is sent twice by itself.
+// A call that fails with DEADLINE_EXCEEDED or UNAVAILABLE may have been carried out, and a command
+// that Redis has read whole may still be: write so that a repetition does no harm. Nothing is sent
+// twice by itself.
 #pragma once
 
 #include <cstddef>
@@ -33,8 +35,9 @@ struct RedisOptions {
 struct RedisReply {
   enum class Kind : uint8_t { kNull, kInteger, kText, kArray, kError };
 
-  // Of an error: RESOURCE_EXHAUSTED (no memory), UNAVAILABLE (it loads, or is a replica without its master),
-  // PERMISSION_DENIED, FAILED_PRECONDITION (a key of another type) or INVALID_ARGUMENT; else OK.
+  // Of an error: RESOURCE_EXHAUSTED (no memory), UNAVAILABLE (it loads, or is a replica without its
+  // master), PERMISSION_DENIED, FAILED_PRECONDITION (a key of another type) or INVALID_ARGUMENT;
+  // else OK.
   [[nodiscard]] absl::Status status() const;
   bool null() const { return kind == Kind::kNull; }
 
@@ -57,10 +60,10 @@ class RedisBatch {
   size_t size_ = 0;
 };
 
-// A Redis connects on first use, and again when Redis was restarted. Thread-safe. Every call waits as the
-// threading model in force waits (stream.h), and until `deadline` at most. Errors of all calls:
-// DEADLINE_EXCEEDED; UNAVAILABLE if Redis cannot be reached, is gone or does not speak its protocol;
-// RESOURCE_EXHAUSTED if the replies are larger than RedisOptions allows.
+// A Redis connects on first use, and again when Redis was restarted. Thread-safe. Every call waits
+// as the threading model in force waits (stream.h), and until `deadline` at most. Errors of all
+// calls: DEADLINE_EXCEEDED; UNAVAILABLE if Redis cannot be reached, is gone or does not speak its
+// protocol; RESOURCE_EXHAUSTED if the replies are larger than RedisOptions allows.
 class Redis {
  public:
   explicit Redis(StoreAddress address, RedisOptions options = {});
@@ -74,8 +77,8 @@ class Redis {
   // One command. An error that Redis replies is an error of the call: RedisReply::status().
   [[nodiscard]] absl::StatusOr<RedisReply> Run(std::initializer_list<std::string_view> words,
                                                Deadline deadline);
-  // All commands of a batch in one round trip: a reply for each, in order, errors included. Other commands may
-  // come between them.
+  // All commands of a batch in one round trip: a reply for each, in order, errors included. Other
+  // commands may come between them.
   [[nodiscard]] absl::StatusOr<std::vector<RedisReply>> Run(const RedisBatch& batch, Deadline deadline);
   // OK if it answers.
   [[nodiscard]] absl::Status Check(Deadline deadline);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// redis_replies.h - Redis' replies out of bytes: hiredis reads them, in the memory that a bound allows.
+// redis_replies.h - Redis' replies out of bytes: hiredis reads them, in the memory that a bound
+// allows.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +25,8 @@ class RedisReplies {
   RedisReplies(const RedisReplies&) = delete;
   RedisReplies& operator=(const RedisReplies&) = delete;
 
-  // Appends the replies that are whole now. Errors, after which it is of no more use: UNAVAILABLE (these are no
-  // replies), RESOURCE_EXHAUSTED.
+  // Appends the replies that are whole now. Errors, after which it is of no more use: UNAVAILABLE
+  // (these are no replies), RESOURCE_EXHAUSTED.
   [[nodiscard]] absl::Status Feed(std::string_view bytes, std::vector<RedisReply>* replies);
 
  private:

@@ -2,8 +2,8 @@
 //
 // dialect.h - statements and schemas, which are written for SQLite, as PostgreSQL has them.
 //
-// The common part: INSERT ... ON CONFLICT (not INSERT OR ...), its target columns named, and columns of the row that is
-// there as TABLE.COLUMN.
+// The common part: INSERT ... ON CONFLICT (not INSERT OR ...), its target columns named, and
+// columns of the row that is there as TABLE.COLUMN.
 #pragma once
 
 #include <string>
@@ -11,9 +11,9 @@
 
 namespace curtail::internal {
 
-// "?1" becomes "$1"; the types INTEGER, TEXT and BLOB, which are written in capitals, become BIGINT, TEXT in the order
-// of its bytes, and BYTEA; STRICT and WITHOUT ROWID go; AUTOINCREMENT becomes an identity; a column "user" is quoted.
-// Quotations stay as they are.
+// "?1" becomes "$1"; the types INTEGER, TEXT and BLOB, which are written in capitals, become
+// BIGINT, TEXT in the order of its bytes, and BYTEA; STRICT and WITHOUT ROWID go; AUTOINCREMENT
+// becomes an identity; a column "user" is quoted. Quotations stay as they are.
 std::string PostgresqlOf(std::string_view sql);
 
 }  // namespace curtail::internal

@@ -57,10 +57,10 @@ class SqlRow {
 };
 
 // A SqlSession is one connection, with its prepared statements. For one thread at a time.
-// Errors of all statements: ALREADY_EXISTS (a key that must be unique), FAILED_PRECONDITION
-// (another constraint), RESOURCE_EXHAUSTED (the disk, or what the database may hold, is full),
-// DATA_LOSS (it is damaged), DEADLINE_EXCEEDED, UNAVAILABLE (another process holds the lock for too
-// long, the disk fails, the server is away), INTERNAL (a mistake in the statement).
+// All statements may fail with ALREADY_EXISTS (a key that must be unique), FAILED_PRECONDITION
+// (another constraint), DEADLINE_EXCEEDED, INTERNAL (a mistake in the statement) or DATA_LOSS (the
+// database is damaged). RESOURCE_EXHAUSTED: the disk is full, or what the database may hold.
+// UNAVAILABLE: another process holds the lock for too long, the disk fails, the server is away.
 class SqlSession {
  public:
   virtual ~SqlSession() = default;
@@ -73,8 +73,8 @@ class SqlSession {
     return QueryEach(sql, values.size(), std::span(values.begin(), values.size()),
                      [&](size_t, const SqlRow& one) { row(one); });
   }
-  // The same for each `width` of the values, in few round trips where there is a server. `row` hears
-  // which run has the row, from 0. Ends with the first error.
+  // The same for each `width` of the values, in few round trips where there is a server. `row`
+  // hears which run has the row, from 0. Ends with the first error.
   [[nodiscard]] virtual absl::Status QueryEach(
       std::string_view sql, size_t width, std::span<const SqlValue> values,
       absl::FunctionRef<void(size_t run, const SqlRow& row)> row) = 0;

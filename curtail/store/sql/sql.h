@@ -63,8 +63,8 @@ struct SqlOptions {
   Nanos busy_timeout = std::chrono::seconds(5);
   // A file grows to this at most; 0: to what the disk holds.
   uint64_t max_bytes = 0;
-  // A write that was acknowledged survives a loss of power. Without it, only the process's end; of a
-  // primary with a standby also the end of the primary.
+  // A write that was acknowledged survives a loss of power. Without it, only the process's end; of
+  // a primary with a standby also the end of the primary.
   bool sync = true;
 };
 
