@@ -22,7 +22,22 @@ std::vector<std::string> FoldersOf(const char* variable) {
   return absl::StrSplit(list, ':', absl::SkipEmpty());
 }
 
+// The first program of this name; empty: there is none.
+std::string In(const std::vector<std::string>& folders, const std::string& name) {
+  std::error_code error;
+  for (const std::string& folder : folders) {
+    std::string place = (std::filesystem::path(folder) / name).string();
+    if (access(place.c_str(), X_OK) == 0 && !std::filesystem::is_directory(place, error)) return place;
+  }
+  return {};
+}
+
 }  // namespace
+
+bool HasTool(const std::string& name) {
+  if (name.find('/') != std::string::npos) return access(name.c_str(), R_OK) == 0;
+  return !In(FoldersOf("PATH"), name).empty();
+}
 
 absl::StatusOr<std::string> FindProgram(const std::string& name) {
   if (name.find('/') != std::string::npos) return name;  // whether it can be run is seen when it is
@@ -36,10 +51,7 @@ absl::StatusOr<std::string> FindProgram(const std::string& name) {
     folders.push_back((own / folder).lexically_normal().string());
   }
   for (std::string& folder : FoldersOf("PATH")) folders.push_back(std::move(folder));
-  for (const std::string& folder : folders) {
-    const std::string place = (std::filesystem::path(folder) / name).string();
-    if (access(place.c_str(), X_OK) == 0 && !std::filesystem::is_directory(place, error)) return place;
-  }
+  if (std::string place = In(folders, name); !place.empty()) return place;
   return absl::NotFoundError(absl::StrCat(
       "the program ", name, " is missing: it is not in ", folders[first_own], ", ", folders[first_own + 1],
       first_own > 0 ? ", CURTAIL_PATH" : "", " or PATH; ",

@@ -14,4 +14,7 @@ namespace curtail::deploy {
 // applications, or in $PATH. Errors: NOT_FOUND, which says where it looked.
 absl::StatusOr<std::string> FindProgram(const std::string& name);
 
+// True if PATH has a program of this name, or, for a path, if there is such a file.
+bool HasTool(const std::string& name);
+
 }  // namespace curtail::deploy

@@ -83,6 +83,8 @@ void AddWiring(const YAML::Node& node, const std::string& key, ServiceSpec* serv
   }
 }
 
+std::vector<Variant> Variants(const YAML::Node& node);
+
 void ReadKey(const std::string& key, const YAML::Node& value, ServiceSpec* s) {
   if (key == "run") {
     s->run = Words(value, key);
@@ -138,14 +140,51 @@ void ReadKey(const std::string& key, const YAML::Node& value, ServiceSpec* s) {
       if (const auto parsed = ParseLink(link); !parsed.ok())
         Fail(value, std::string(parsed.status().message()));
     }
+  } else if (key == "variants") {
+    s->variants = Variants(value);
   } else {
     Fail(value, absl::StrCat(
                     "'", key,
                     "' is no key of a service; there are run, shards, replicas, calls, stores, own, config, "
                     "policy, profile, listen, cpu, cpus, protocol, hosted, memory_mib, run_at_port, "
                     "failover, keeps, scales, "
-                    "secrets, links and entry"));
+                    "secrets, links, variants and entry"));
   }
+}
+
+std::vector<Variant> Variants(const YAML::Node& node) {
+  if (!node.IsMap()) Fail(node, "variants must be NAME: with keys below it");
+  std::vector<Variant> variants;
+  for (const auto& [name, keys] : Entries(node)) {
+    Variant& variant = variants.emplace_back();
+    variant.name = Name(name, "a variant's name");
+    if (std::ranges::count(variants, variant.name, &Variant::name) > 1)
+      Fail(name, absl::StrCat("two variants are called ", variant.name));
+    if (!keys.IsMap())
+      Fail(keys, absl::StrCat("variant ", variant.name, " has no keys; it needs at least run"));
+    ServiceSpec read;
+    for (const auto& [key_node, value] : Entries(keys)) {
+      const std::string key = Text(key_node, "a key");
+      if (key == "needs") {
+        variant.needs = Texts(value, key);
+        for (const std::string& tool : variant.needs) {
+          if (tool.empty() || (!tool.starts_with('/') && tool.find('/') != std::string::npos))
+            Fail(value, absl::StrCat("needs: '", tool, "' is not a name or an absolute path"));
+        }
+      } else if (key == "run" || key == "memory_mib" || key == "hosted") {
+        ReadKey(key, value, &read);
+        if (key == "memory_mib") variant.memory_mib = read.memory_mib;
+      } else {
+        Fail(key_node,
+             absl::StrCat("'", key,
+                          "' is not a key of a variant; there are run, needs, memory_mib and hosted"));
+      }
+    }
+    if (read.run.empty()) Fail(name, absl::StrCat("variant ", variant.name, " has no run"));
+    variant.run = read.run;
+    variant.hosted = read.hosted;
+  }
+  return variants;
 }
 
 ServiceSpec ReadService(const YAML::Node& name, const YAML::Node& node) {

@@ -33,6 +33,17 @@ struct Wiring {
   const std::string& name() const { return as.empty() ? service : as; }
 };
 
+// Another implementation of a service, which takes its place: the rest of the service stays.
+struct Variant {
+  std::string name;
+  std::vector<std::string> run;
+  // The tools that it takes: names, looked up in PATH, or absolute paths.
+  std::vector<std::string> needs;
+  // Absent: the service's own.
+  std::optional<double> memory_mib;
+  std::optional<bool> hosted;
+};
+
 struct ServiceSpec {
   std::string name;
   std::vector<std::string> run;  // the program and its flags, before ${...} is replaced
@@ -74,8 +85,12 @@ struct ServiceSpec {
   bool entry = false;
   // Networks between it and services that it calls, on this machine: see link/link.h.
   std::map<std::string, std::string> links;
+  // In the order of the file.
+  std::vector<Variant> variants;
   // Addresses of instances that run already and are not started; empty: started.
   std::vector<std::string> external;
+  // Not in the file: the variant that it runs as; empty: its own `run`.
+  std::string variant;
   // Not in the file: a program and its flags to run each instance under, such as perf, before
   // ${...} is replaced.
   std::vector<std::string> wrapper;
@@ -111,6 +126,13 @@ struct Topology {
   // One replica of a store, if it has none. Errors: INVALID_ARGUMENT, which lists the stores that
   // there are.
   absl::Status BringIn(std::string_view store);
+  // Has a service run as a variant of it: "cart=java". A variant that is not a curtail service
+  // takes no config, policy or profile, and does not scale. Errors: INVALID_ARGUMENT, which lists
+  // the variants; FAILED_PRECONDITION for a tool that is missing.
+  absl::Status TakeVariant(std::string_view service_and_variant);
+  // Has each service that TakeVariant() left alone run as its first variant whose tools are there.
+  // Names variants that lack one in `left_out`. Errors: FAILED_PRECONDITION without any variant.
+  absl::Status TakeVariants();
   // Changes a variable ("data") or a count of a service ("leaf.shards", "leaf.replicas",
   // "leaf.config", ...). Errors: INVALID_ARGUMENT, which lists what there is.
   absl::Status Set(std::string_view name, std::string_view value);
@@ -164,6 +186,8 @@ struct Topology {
   // Those that are called before those that call them, as far as services do not call each other in
   // a circle.
   std::vector<ServiceSpec> services;
+  // Not in the file: a sentence for each variant that TakeVariants() could not take.
+  std::vector<std::string> left_out;
   std::vector<std::string> prepare;  // run once all serve, such as to load data; empty: nothing
 };
 

@@ -29,6 +29,17 @@ absl::Status Replicate(const TopologyChanges& changes, Topology* topology) {
   return topology->Replicate(count);
 }
 
+absl::Status TakeVariants(const TopologyChanges& changes, Topology* topology) {
+  if (changes.monolith && (changes.polyglot || !changes.variants.empty())) {
+    return absl::InvalidArgumentError(
+        "--variant and --polyglot do not go with --monolith, which is one program");
+  }
+  absl::Status status;
+  for (const std::string& text : changes.variants) status.Update(topology->TakeVariant(text));
+  if (changes.polyglot) status.Update(topology->TakeVariants());
+  return status;
+}
+
 }  // namespace
 
 bool IsTopologyFile(std::string_view name) {
@@ -61,6 +72,7 @@ absl::Status Change(const TopologyChanges& changes, Topology* topology) {
     const absl::StatusOr<std::string> text = ReadWholeFile(changes.overlay, kMaxTopology);
     status.Update(text.ok() ? topology->Overlay(*text, changes.overlay) : text.status());
   }
+  status.Update(TakeVariants(changes, topology));
   if (changes.scale == kPaperScale) {
     status.Update(topology->Scale());
   } else if (!changes.scale.empty()) {

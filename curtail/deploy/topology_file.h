@@ -24,11 +24,13 @@ absl::StatusOr<Topology> ReadTopology(const std::string& path);
 
 // The changes that a command line makes to a topology.
 struct TopologyChanges {
-  std::string overlay = {};             // a file, see Topology::Overlay(); comes before the others
-  std::vector<std::string> set = {};    // "leaf.shards=8", "data=..."
-  std::vector<std::string> use = {};    // "store=127.0.0.1:11211"
-  std::vector<std::string> links = {};  // "user>post=delay=5ms"
-  std::vector<std::string> exec = {};   // "user=perf record -o /tmp/user.data"
+  std::string overlay = {};                // a file, see Topology::Overlay(); comes first
+  std::vector<std::string> set = {};       // "leaf.shards=8", "data=..."
+  std::vector<std::string> use = {};       // "store=127.0.0.1:11211"
+  std::vector<std::string> links = {};     // "user>post=delay=5ms"
+  std::vector<std::string> exec = {};      // "user=perf record -o /tmp/user.data"
+  std::vector<std::string> variants = {};  // "cart=java"
+  bool polyglot = false;                   // every variant whose tools are there
   bool monolith = false;
   std::string scale = {};                // kPaperScale, or how many of each service that scales
   std::vector<std::string> stores = {};  // optional ones that are to be there: "postgresql"

@@ -388,5 +388,71 @@ TEST(TopologyTest, AnyMutationIsReadOrRefused) {
   EXPECT_GT(read, 100) << "most mutations must not simply break the syntax";
 }
 
+constexpr char kVariants[] = R"(application: shop
+services:
+  cart:
+    run: shop --service cart
+    config: SIB1
+    memory_mib: 20
+    scales: true
+    variants:
+      java: {run: "java -jar cart.jar --port ${port}", needs: java-is-not-here, memory_mib: 200}
+      shell: {run: "sh cart ${address}", needs: [sh, /bin/sh]}
+      other: {run: other-cart}
+  web: {run: shop --service web, calls: [cart], entry: true}
+)";
+
+TEST(VariantsTest, ReplacesTheCommandAndKeepsTheRest) {
+  Topology t = Parsed(kVariants);
+  ASSERT_TRUE(t.TakeVariant("cart=shell").ok());
+  ASSERT_TRUE(t.Check().ok()) << t.Check();
+  const ServiceSpec& cart = *t.Find("cart");
+  EXPECT_EQ(cart.variant, "shell");
+  EXPECT_THAT(cart.run, ElementsAre("sh", "cart", "${address}"));
+  EXPECT_EQ(cart.memory_mib, 20) << "the service's own";
+  EXPECT_FALSE(cart.IsHosted());
+  EXPECT_EQ(cart.config, "") << "which this program would not understand";
+  EXPECT_FALSE(cart.scales);
+
+  Topology hosted = Parsed(kVariants);
+  ASSERT_TRUE(hosted.TakeVariant("cart=other").ok());
+  EXPECT_TRUE(hosted.Find("cart")->IsHosted());
+  EXPECT_EQ(hosted.Find("cart")->config, "SIB1");
+  EXPECT_TRUE(hosted.Find("cart")->scales);
+}
+
+TEST(VariantsTest, TakesTheFirstWhoseToolsAreThere) {
+  Topology t = Parsed(kVariants);
+  ASSERT_TRUE(t.TakeVariants().ok());
+  EXPECT_EQ(t.Find("cart")->variant, "shell");
+  EXPECT_EQ(t.Find("web")->variant, "");
+  EXPECT_THAT(t.left_out, ElementsAre("cart does not run as java: java-is-not-here is missing"));
+
+  Topology chosen = Parsed(kVariants);
+  ASSERT_TRUE(chosen.TakeVariant("cart=other").ok());
+  ASSERT_TRUE(chosen.TakeVariants().ok());
+  EXPECT_EQ(chosen.Find("cart")->variant, "other");
+
+  Topology none = Parsed(kStores);
+  EXPECT_THAT(none.TakeVariants().message(), HasSubstr("kv has no service with variants"));
+}
+
+TEST(VariantsTest, RefusesWithTheLine) {
+  const auto problem = [](std::string_view variants) {
+    return Problem("application: a\nservices:\n  s:\n    run: s\n    entry: true\n    variants:\n" +
+                   std::string(variants));
+  };
+  EXPECT_THAT(problem("      - java\n"), HasSubstr("t.yaml:7: variants must be NAME: with keys below it"));
+  EXPECT_THAT(problem("      java: 3\n"), HasSubstr("t.yaml:7: variant java has no keys"));
+  EXPECT_THAT(problem("      Java: {run: x}\n"), HasSubstr("t.yaml:7: 'Java' is no name"));
+  EXPECT_THAT(problem("      java: {needs: x}\n"), HasSubstr("t.yaml:7: variant java has no run"));
+  EXPECT_THAT(problem("      java:\n        run: x\n        needs: ./x\n"),
+              HasSubstr("t.yaml:9: needs: './x' is not a name or an absolute path"));
+  EXPECT_THAT(problem("      java:\n        run: x\n        shards: 2\n"),
+              HasSubstr("t.yaml:9: 'shards' is not a key of a variant; there are run, needs"));
+  EXPECT_THAT(problem("      java: {run: x, memory_mib: -1}\n"), HasSubstr("t.yaml:7: memory_mib must be"));
+  EXPECT_THAT(problem("      java: {run: x}\n      java: {run: y}\n"), HasSubstr("t.yaml:"));
+}
+
 }  // namespace
 }  // namespace curtail::deploy

@@ -5,7 +5,7 @@
 Usage: foreign_server.py ADDRESS MODE [WORD...]
 
 MODE: serving, no-health (UNIMPLEMENTED), not-serving, port (accepts connections and says nothing), silent (does not
-listen), fails (ends with code 3). ADDRESS is HOST:PORT. The words are printed.
+listen), fails (ends with code 3), count (serving, and the toy application's service Count). ADDRESS is HOST:PORT. The words are printed.
 """
 
 import signal
@@ -14,7 +14,7 @@ import struct
 import sys
 import threading
 
-DATA, HEADERS, SETTINGS, PING = 0, 1, 4, 6
+DATA, HEADERS, SETTINGS, PING, WINDOW_UPDATE = 0, 1, 4, 6, 8
 END_STREAM, ACK = 1, 1
 
 
@@ -41,12 +41,30 @@ def read(connection, size):
     return data
 
 
-def answer(mode, stream):
+def varint(data, at):
+    value = shift = 0
+    while True:
+        value |= (data[at] & 0x7F) << shift
+        shift, at = shift + 7, at + 1
+        if data[at - 1] < 0x80:
+            return value, at
+
+
+def count(message):
+    """Of the gRPC message Words{text}: Words{number}. Its first field is the text."""
+    size, at = varint(message, 6)
+    words = len(message[at:at + size].decode().split())
+    return b"\x10" + bytes([words & 0x7F | 0x80, words >> 7])
+
+
+def answer(mode, stream, message):
     start = fields(pseudo_status="200", content_type="application/grpc")
     if mode == "no-health":
         return frame(HEADERS, 4 | END_STREAM, stream, start + fields(grpc_status="12"))
-    state = b"\x08\x01" if mode == "serving" else b"\x08\x02"
-    return (frame(HEADERS, 4, stream, start) + frame(DATA, 0, stream, b"\0\0\0\0\x02" + state)
+    reply = b"\x08\x02" if mode == "not-serving" else b"\x08\x01"
+    if mode == "count" and len(message) > 5:  # a health check of the whole server is an empty message
+        reply = count(message)
+    return (frame(HEADERS, 4, stream, start) + frame(DATA, 0, stream, struct.pack(">xI", len(reply)) + reply)
             + frame(HEADERS, 4 | END_STREAM, stream, fields(grpc_status="0")))
 
 
@@ -54,14 +72,18 @@ def serve(connection, mode):
     try:
         read(connection, 24)  # the preface
         connection.sendall(frame(SETTINGS, 0, 0))
+        messages = {}
         while True:
             head = read(connection, 9)
             payload = read(connection, int.from_bytes(head[:3], "big"))
             kind, flags, stream = head[3], head[4], int.from_bytes(head[5:], "big") & 0x7FFFFFFF
             if kind in (SETTINGS, PING) and not flags & ACK:
                 connection.sendall(frame(kind, ACK, 0, payload if kind == PING else b""))
+            if kind == DATA and payload:
+                messages[stream] = messages.get(stream, b"") + payload
+                connection.sendall(frame(WINDOW_UPDATE, 0, 0, struct.pack(">I", len(payload))))
             if kind in (HEADERS, DATA) and flags & END_STREAM:
-                connection.sendall(answer(mode, stream))
+                connection.sendall(answer(mode, stream, messages.pop(stream, b"")))
     except OSError:
         pass
 

@@ -86,6 +86,13 @@ CLI::App* AddUp(CLI::App& app, UpFlags* f) {
                    "'SERVICE=PROGRAM FLAGS...': run its instances under a program, such as perf or valgrind")
       ->allow_extra_args(false);
   command
+      ->add_option("--variant", f->changes.variants,
+                   "SERVICE=VARIANT: run another implementation of a service, which its topology names")
+      ->allow_extra_args(false);
+  command->add_flag(
+      "--polyglot", f->changes.polyglot,
+      "Run each service as its first variant whose tools are there, and name those that lack one");
+  command
       ->add_option(
           "--dashboard", f->dashboard,
           "Show the whole application to a browser, at a PORT of this machine or HOST:PORT [a free port]")

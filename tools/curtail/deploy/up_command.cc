@@ -332,6 +332,16 @@ int RunInBackground(const deploy::Topology& topology, const UpFlags& flags, Nano
                 absl::StrCat("curtail logs ", topology.application));
 }
 
+// Which services run as a variant, and which variants --polyglot had to leave out.
+void NoteVariants(const deploy::Topology& topology, Console& console) {
+  std::vector<std::string> taken;
+  for (const deploy::ServiceSpec& s : topology.services) {
+    if (!s.variant.empty()) taken.push_back(absl::StrCat(s.name, "=", s.variant));
+  }
+  if (!taken.empty()) console.Note(absl::StrCat("variants: ", absl::StrJoin(taken, ", ")));
+  for (const std::string& left_out : topology.left_out) console.Note(left_out);
+}
+
 absl::Status PrintCommands(const deploy::Topology& topology, Console& console) {
   deploy::Addresses addresses;
   for (const deploy::ServiceSpec& service : topology.services) {
@@ -370,6 +380,7 @@ int RunUp(const UpFlags& flags, Console& console, const std::atomic<bool>& stop)
   if (!start_timeout.ok()) return FailUp(console, start_timeout.status());
   const absl::StatusOr<deploy::Topology> topology = Wanted(flags);
   if (!topology.ok()) return FailUp(console, topology.status());
+  NoteVariants(*topology, console);
   if (flags.dry_run) {
     const absl::Status printed = PrintCommands(*topology, console);
     return printed.ok() ? kOk : FailUp(console, printed);
