@@ -202,8 +202,7 @@ ServiceSpec ReadService(const YAML::Node& name, const YAML::Node& node) {
   return service;
 }
 
-// Callees first. Of services that call each other in a circle the one that stands first in the file goes first.
-std::vector<ServiceSpec> InOrder(std::vector<ServiceSpec> services, const YAML::Node& at) {
+void CheckCallees(const std::vector<ServiceSpec>& services, const YAML::Node& at) {
   std::set<std::string> there;
   for (const ServiceSpec& s : services) there.insert(s.name);
   for (const ServiceSpec& s : services) {
@@ -213,27 +212,6 @@ std::vector<ServiceSpec> InOrder(std::vector<ServiceSpec> services, const YAML::
       }
     }
   }
-  std::vector<ServiceSpec> ordered;
-  std::set<std::string> done;
-  const auto take = [&](const ServiceSpec& s) {
-    ordered.push_back(s);
-    done.insert(s.name);
-  };
-  const auto waits = [&](const ServiceSpec& s) {
-    return std::any_of(s.calls.begin(), s.calls.end(), [&](const Wiring& call) {
-      return call.service != s.name && done.count(call.service) == 0;
-    });
-  };
-  while (ordered.size() < services.size()) {
-    const size_t before = ordered.size();
-    for (const ServiceSpec& s : services) {
-      if (done.count(s.name) == 0 && !waits(s)) take(s);
-    }
-    if (ordered.size() > before) continue;
-    take(*std::find_if(services.begin(), services.end(),
-                       [&](const auto& s) { return done.count(s.name) == 0; }));
-  }
-  return ordered;
 }
 
 bool Uses(const ServiceSpec& service, std::string_view variable) {
@@ -291,7 +269,9 @@ Topology ReadTopology(const YAML::Node& root) {
   }
   const auto entries = std::count_if(services.begin(), services.end(), [](const auto& s) { return s.entry; });
   if (entries != 1) Fail(root, "one service must be marked entry: true, the one that clients call");
-  t.services = InOrder(std::move(services), root);
+  CheckCallees(services, root);
+  t.services = std::move(services);
+  t.Order();
   return t;
 }
 

@@ -142,6 +142,10 @@ struct Topology {
   // Has one process be all gRPC services, which keeps their flags; stores stay processes. Errors:
   // FAILED_PRECONDITION for services that are not all one program.
   absl::Status MakeMonolith();
+  // Has one process be several curtail services of one program, "text,count", which call each other
+  // in it. It is called text+count. Errors: INVALID_ARGUMENT, FAILED_PRECONDITION, which say which
+  // service cannot be in it, and why.
+  absl::Status Group(std::string_view services);
   // Gives each curtail service this --fence, unless its command has one. Errors: INVALID_ARGUMENT
   // for an unknown mode.
   absl::Status Fence(std::string_view mode);
@@ -172,6 +176,9 @@ struct Topology {
   // INVALID_ARGUMENT if that is the entry.
   absl::Status LeaveOutAbsent();
 
+  // Puts services before their callers. Of services that call each other in a circle the one that
+  // is first so far goes first.
+  void Order();
   // True if it still fits together after changes. Errors: INVALID_ARGUMENT.
   absl::Status Check() const;
 

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "curtail/deploy/link/link.h"
 #include "curtail/deploy/topology.h"
@@ -91,6 +93,30 @@ absl::Status Topology::TraceTo(std::string_view target) {
   if (absl::Status parsed = observe::ParseTraceTarget(target).status(); !parsed.ok()) return parsed;
   Give("--trace-to", target);
   return absl::OkStatus();
+}
+
+void Topology::Order() {
+  std::vector<ServiceSpec> ordered;
+  std::set<std::string> done;
+  const auto take = [&](const ServiceSpec& s) {
+    ordered.push_back(s);
+    done.insert(s.name);
+  };
+  const auto waits = [&](const ServiceSpec& s) {
+    return std::any_of(s.calls.begin(), s.calls.end(), [&](const Wiring& call) {
+      return call.service != s.name && done.count(call.service) == 0;
+    });
+  };
+  while (ordered.size() < services.size()) {
+    const size_t before = ordered.size();
+    for (const ServiceSpec& s : services) {
+      if (done.count(s.name) == 0 && !waits(s)) take(s);
+    }
+    if (ordered.size() > before) continue;
+    take(*std::find_if(services.begin(), services.end(),
+                       [&](const auto& s) { return done.count(s.name) == 0; }));
+  }
+  services = std::move(ordered);
 }
 
 absl::Status Topology::MakeMonolith() {
@@ -192,20 +218,21 @@ absl::Status Topology::InsertRelays() {
     for (const auto& [callee, link] : std::exchange(services[i].links, {})) {
       ServiceSpec& caller = services[i];
       const auto call = std::find_if(caller.calls.begin(), caller.calls.end(),
-                                     [&, name = callee](const Wiring& w) { return w.service == name; });
+                                     [&, name = callee](const Wiring& w) { return w.name() == name; });
       if (call == caller.calls.end())
         return absl::InvalidArgumentError(
             absl::StrCat(caller.name, " has a link to ", callee, ", and does not call it"));
       ServiceSpec relay;
-      relay.name = absl::StrCat(caller.name, "-to-", callee);
+      // The name of a group is not a part of this one's, which is another process.
+      relay.name = absl::StrReplaceAll(absl::StrCat(caller.name, "-to-", callee), {{"+", "-"}});
       relay.run = {"curtail",    "relay", "--listen",
                    "${address}", "--to",  absl::StrCat("${", callee, ".address}"),
                    "--link",     link};
       relay.protocol = "tcp";
       relay.memory_mib = 8;
-      relay.shards = Find(callee)->shards;
-      relay.replicas = Find(callee)->replicas;
-      relay.calls = {{.service = callee, .flag = "--to", .named = true, .own = true}};
+      relay.shards = Find(call->service)->shards;
+      relay.replicas = Find(call->service)->replicas;
+      relay.calls = {{.service = call->service, .flag = "--to", .named = true, .own = true, .as = callee}};
       call->as = callee;
       call->service = relay.name;
       services.insert(services.begin() + static_cast<std::ptrdiff_t>(i++), std::move(relay));

@@ -90,6 +90,13 @@ absl::Status Change(const TopologyChanges& changes, Topology* topology) {
   for (const std::string& text : changes.use) status.Update(topology->Use(text));
   if (status.ok()) status = topology->LeaveOutAbsent();
   if (status.ok() && changes.monolith) status = topology->MakeMonolith();
+  for (const std::string& text : changes.groups) {
+    if (status.ok() && changes.monolith) {
+      status = absl::InvalidArgumentError(
+          absl::StrCat("--group ", text, " does not go with --monolith, which is all services"));
+    }
+    if (status.ok()) status = topology->Group(text);
+  }
   for (const std::string& text : changes.links) status.Update(topology->Link(text));
   for (const std::string& text : changes.exec) status.Update(topology->Wrap(text));
   return status;

@@ -31,6 +31,7 @@ struct TopologyChanges {
   std::vector<std::string> exec = {};      // "user=perf record -o /tmp/user.data"
   std::vector<std::string> variants = {};  // "cart=java"
   bool polyglot = false;                   // every variant whose tools are there
+  std::vector<std::string> groups = {};    // "text,count"
   bool monolith = false;
   std::string scale = {};                // kPaperScale, or how many of each service that scales
   std::vector<std::string> stores = {};  // optional ones that are to be there: "postgresql"

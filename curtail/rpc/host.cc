@@ -4,8 +4,8 @@
 //
 //  H1  The two stop signals are blocked before any thread starts, so that they arrive in ServeUntilSignal() only.
 //  H2  The command line is read whole; what is wrong in it ends the process before anything is loaded.
-//  H3  Instances are made one after the other: one, or as a monolith all. Channels connect on first use, so services
-//      that call each other in a circle start in any order.
+//  H3  Instances are made one after the other: one, those of a group, or as a monolith all. Channels connect on first
+//      use, so services that call each other in a circle start in any order.
 //  H4  The server starts, and says "ready ADDRESS".
 //  H5  Works that no request does begin now, as all services of the process can be called.
 //  H6  After the drain the works end in the opposite order, while what they call is there. Then the server goes, then
@@ -70,7 +70,7 @@ struct Env::Impl {
 
   const Surroundings* around = nullptr;
   const HostFlags* flags = nullptr;
-  // Monolith: the services of this process, by name.
+  // The services of this process, by name, if they call each other in it; else null.
   const std::map<std::string, std::vector<const InProcess*>, std::less<>>* here = nullptr;
   Shard shard;
   internal::NamedAddresses stores;
@@ -200,6 +200,7 @@ class HostBuilder {
     if (!options.ok()) return options.status();
     absl::Status made =
         ForEachInstance(false, [&](const HostedService& service, Env& env) { return Make(service, env); });
+    if (made.ok()) made = CheckPeersOfGroup();
     if (!made.ok()) return made;
     absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(*options, std::move(served_));
     if (!server.ok()) return server.status();
@@ -229,13 +230,15 @@ class HostBuilder {
   struct Instance {
     std::unique_ptr<Env> env;
     std::unique_ptr<Service> service;  // monolith: reached in the process only
-    InProcess* target = nullptr;       // monolith
+    InProcess* target = nullptr;       // of a monolith or a group
   };
 
   absl::StatusOr<ServerOptions> Options() const {
     absl::StatusOr<ServerOptions> options = internal::ServerOptionsFrom(flags_);
     if (!options.ok()) return options.status();
-    options->trace.service = flags_.monolith || flags_.service.empty() ? program_.name : flags_.service;
+    options->trace.service = program_.name;
+    if (!flags_.monolith && !flags_.services.empty())
+      options->trace.service = absl::StrJoin(flags_.services, "+");
     options->policies = program_.policies;
     options->interceptors = program_.interceptors;
     return options;
@@ -246,7 +249,9 @@ class HostBuilder {
     std::vector<const HostedService*> chosen;
     std::string names;
     for (const HostedService& service : program_.services) {
-      if (flags_.monolith || service.name == flags_.service) chosen.push_back(&service);
+      const auto times = std::ranges::count(flags_.services, service.name);
+      if (times > 1) return absl::InvalidArgumentError(Join("--service names ", service.name, " twice"));
+      if (flags_.monolith || times == 1 || service.name.empty()) chosen.push_back(&service);
       names += (names.empty() ? "" : ", ") + service.name;
     }
     for (const auto& [name, count] : around_.instances) {
@@ -257,10 +262,7 @@ class HostBuilder {
           Join("--instances ", name, "=", count, ": it goes with --monolith, for one of ", names));
     }
     if (!chosen.empty()) return chosen;
-    if (flags_.service.empty()) {
-      return absl::InvalidArgumentError("nothing to do: say what to be with --service, or see --help");
-    }
-    return absl::InvalidArgumentError(Join("there is no service ", flags_.service, "; there are ", names));
+    return absl::InvalidArgumentError("nothing to do: say what to be with --service, or see --help");
   }
 
   int InstancesOf(const HostedService& service) const {
@@ -273,7 +275,7 @@ class HostBuilder {
   absl::Status ForEachInstance(bool estimate, Visit visit) {
     const absl::StatusOr<std::vector<const HostedService*>> chosen = Chosen();
     if (!chosen.ok()) return chosen.status();
-    if (flags_.monolith) Announce(*chosen);
+    if (flags_.together()) Announce(*chosen);
     for (const HostedService* service : *chosen) {
       const int count = flags_.monolith ? InstancesOf(*service) : 1;
       for (int i = 0; i < count; ++i) {
@@ -282,14 +284,14 @@ class HostBuilder {
         absl::StatusOr<std::unique_ptr<Env>> env = EnvOf(*service, i, count, shard, estimate);
         if (!env.ok()) return env.status();
         instances_.push_back({.env = *std::move(env), .service = nullptr});
-        if (flags_.monolith) instances_.back().target = targets_[service->name][static_cast<size_t>(i)];
+        if (flags_.together()) instances_.back().target = targets_[service->name][static_cast<size_t>(i)];
         if (absl::Status status = visit(*service, *instances_.back().env); !status.ok()) return status;
       }
     }
     return absl::OkStatus();
   }
 
-  // Gives each instance of a monolith its place, before any is made: channels lead there (H3).
+  // Gives each instance of a monolith or a group its place, before any is made: channels lead there (H3).
   void Announce(const std::vector<const HostedService*>& services) {
     for (const HostedService* service : services) {
       const int count = InstancesOf(*service);
@@ -307,7 +309,7 @@ class HostBuilder {
     auto impl = std::make_unique<Env::Impl>();
     impl->around = &around_;
     impl->flags = &flags_;
-    if (flags_.monolith) impl->here = &here_;
+    if (flags_.together()) impl->here = &here_;
     impl->shard = shard;
     impl->stores = around_.stores;
     for (const std::string& own : service.own_stores) {
@@ -340,8 +342,24 @@ class HostBuilder {
       return absl::InvalidArgumentError(Join(hosted.name, " calls ", callee, ": say where it is, ", example));
     }
     for (const auto& [name, addresses] : around_.peers) {
-      if (flags_.monolith || asked.contains(name)) continue;
+      if (flags_.together() || asked.contains(name)) continue;
       return absl::InvalidArgumentError(Join("--peer ", name, ": ", hosted.name, " does not call it"));
+    }
+    return absl::OkStatus();
+  }
+
+  // A peer of a group is of one of its services at least, and is not one of them.
+  absl::Status CheckPeersOfGroup() const {
+    if (flags_.services.size() < 2 || flags_.monolith) return absl::OkStatus();
+    for (const auto& [name, addresses] : around_.peers) {
+      if (here_.contains(name))
+        return absl::InvalidArgumentError(Join("--peer ", name, ": this process is ", name));
+      const bool asked = std::ranges::any_of(
+          instances_, [&](const Instance& instance) { return instance.env->impl_->peers.contains(name); });
+      if (!asked) {
+        return absl::InvalidArgumentError(
+            Join("--peer ", name, ": none of ", absl::StrJoin(flags_.services, ", "), " calls it"));
+      }
     }
     return absl::OkStatus();
   }
@@ -352,7 +370,7 @@ class HostBuilder {
     if (!service.ok()) return service.status();
     for (auto& beside : env.impl_->beside) served_.push_back(std::move(beside));
     Instance& instance = instances_.back();
-    if (!flags_.monolith) {
+    if (!flags_.together()) {
       served_.push_back(*std::move(service));
       return absl::OkStatus();
     }
@@ -369,7 +387,7 @@ class HostBuilder {
   const HostProgram& program_;
   const HostFlags& flags_;
   const Surroundings around_;
-  // Monolith: where each instance is reached. Outlive the channels of instances_.
+  // Of a monolith or a group: where each instance is reached. Outlive the channels of instances_.
   std::deque<InProcess> in_process_;
   std::map<std::string, std::vector<InProcess*>, std::less<>> targets_;
   std::map<std::string, std::vector<const InProcess*>, std::less<>> here_;
@@ -394,7 +412,11 @@ class CommandLine {
       std::vector<std::string> names;
       for (const HostedService& service : program_.services) names.push_back(service.name);
       // The names are in the text, as CLI11 writes those of IsMember as one word that no terminal has room for.
-      app_.add_option("--service", f->service, Join("What to be: ", absl::StrJoin(names, ", ")))
+      app_.add_option("--service", f->services,
+                      Join("What to be; several, with commas, call each other in one process: ",
+                           absl::StrJoin(names, ", ")))
+          ->delimiter(',')
+          ->allow_extra_args(false)
           ->check(CLI::IsMember(names).description(""));
       flags.Add("--monolith", &f->monolith, "Be all services in one process, which call each other there");
       flags.Add("--instances", &f->instances, "SERVICE=COUNT: with --monolith, how many of a service [1]");

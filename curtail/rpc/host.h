@@ -8,11 +8,11 @@
 //   }
 //
 // A program holds the services of an application. A process serves one of them, `shop --service
-// cart`, or all of them, `shop --monolith`: then services call each other in the process
-// (in_process.h). A service is a HostedService: its name, its flags, and a function that makes it
-// from an Env, where it finds its peers, its stores and its part of the data by name. The host does
-// the rest: signals, health checks, drain, config and policy, the admin address, TLS, --memory and
-// --help.
+// cart`, a group of them, `--service cart,stock`, or all of them, `shop --monolith`. Services of
+// one process call each other in it (in_process.h). A service is a HostedService: its name, its
+// flags, and a function that makes it from an Env, where it finds its peers, its stores and its
+// part of the data by name. The host does the rest: signals, health checks, drain, config and
+// policy, the admin address, TLS, --memory and --help.
 //
 // For programs with one service and no flags of their own: server_main.h.
 #pragma once
@@ -50,7 +50,7 @@ class Env {
   // or names another.
   const std::vector<Channel*>& Channels(std::string_view service, const ChannelOptions& options = {});
   // A typed stub of it: env.Stub<User>("user"). Several instances share the calls by --balancer, or
-  // else "least_request"; within a monolith the first has all. They have the options of the first
+  // else "least_request"; within one process the first has all. They have the options of the first
   // call for the name. With TLS each certificate names `service`, or ClientTls's server_name.
   // Declared where it is kept: `const User::Stub user = env.Stub<User>("user");`
   template <class Rpc>
@@ -76,7 +76,7 @@ class Env {
   void WhileServing(std::function<void()> start, std::function<void()> stop);
 
   // Another gRPC service of this process, beside the one that is made: a page, an older API.
-  // Within a monolith none of the others calls it.
+  // No other service of the process calls it there.
   void AlsoServe(std::unique_ptr<Service> service);
 
   // Has the Env own what outlives the service. Destroyed in the opposite order, after the service.
@@ -136,7 +136,7 @@ struct HostProgram {
   std::vector<HostCommand> commands = {};
   // Policies of its own, which --policy takes beside the library's.
   std::vector<const PolicyKind*> policies = {};
-  // Each call to a service of the program passes them (interceptor.h), calls within a monolith too.
+  // Each call to a service of the program passes them (interceptor.h), calls within a process too.
   std::vector<ServerInterceptor*> interceptors = {};
 };
 

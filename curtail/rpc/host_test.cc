@@ -112,6 +112,8 @@ TEST(Host, RefusesWhatIsMissingOrWrong) {
   const std::pair<std::vector<std::string>, const char*> cases[] = {
       {{}, "--service"},
       {{"--service", "nobody"}, "nobody"},
+      {{"--service", "cart,nobody"}, "nobody"},
+      {{"--service", "cart,cart"}, "--service names cart twice"},
       {{"--service", "front", "--store", "cache=unix:/c"},
        "front calls cart: say where it is, --peer cart=ADDR"},
       {{"--service", "front", "--store", "cache=unix:/c", "--peer", "cart=127.0.0.1:1", "--peer",
@@ -189,6 +191,56 @@ TEST(Host, AMonolithsServicesFindEachOther) {
   EXPECT_THAT(run.err, HasSubstr("2 carts, cart cart-0, cart cart-1"));
 }
 
+TEST(Host, ServicesOfAGroupFindEachOther) {
+  const HostRun both = Say({"--service", "cart,front", "--store", "cache=unix:/c"});
+  EXPECT_EQ(both.code, 104);
+  EXPECT_THAT(both.err, HasSubstr("1 carts, cache unix:/c, cart cart\n")) << "in the process, without --peer";
+  const HostRun memory = Say({"--service", "cart,front", "--memory"});
+  EXPECT_EQ(memory.out, "memory 12582912\n") << memory.err;
+}
+
+class Named final : public Service {
+ public:
+  explicit Named(std::string name) : name_(std::move(name)) {}
+  std::string_view FullName() const override { return name_; }
+  std::vector<MethodHandler> Handlers() override {
+    return {
+        {.name = "Go", .handler = [](Context&, std::string_view, std::string*) { return absl::OkStatus(); }}};
+  }
+
+ private:
+  const std::string name_;
+};
+
+// A service that calls the others that it is told, and serves.
+HostProgram Callers() {
+  const auto maker = [](std::string name, std::vector<std::string> callees) {
+    return HostedService{.name = name, .make = [name, callees](Env& env) -> MadeService {
+                           for (const std::string& callee : callees) env.Channels(callee);
+                           return std::make_unique<Named>("test." + name);
+                         }};
+  };
+  return {.name = "shop",
+          .title = "A shop.",
+          .examples = "",
+          .services = {maker("cart", {"stock"}), maker("front", {"cart", "pay"}), maker("stock", {})}};
+}
+
+TEST(Host, AGroupIsHeldToTheCallsOfItsServices) {
+  const auto say = [](std::vector<std::string> args) {
+    args.insert(args.end(), {"--service", "cart,front", "--listen", "127.0.0.1:0"});
+    const HostRun run = RunHost(Callers(), std::move(args));
+    EXPECT_EQ(run.code, 104);
+    return run.err;
+  };
+  EXPECT_THAT(say({}), HasSubstr("cart calls stock: say where it is, --peer stock=ADDR"));
+  EXPECT_THAT(say({"--peer", "stock=127.0.0.1:1"}), HasSubstr("front calls pay: say where it is"));
+  EXPECT_THAT(say({"--peer", "stock=127.0.0.1:1", "--peer", "pay=127.0.0.1:2", "--peer", "cart=127.0.0.1:3"}),
+              HasSubstr("--peer cart: this process is cart"));
+  EXPECT_THAT(say({"--peer", "stock=127.0.0.1:1", "--peer", "pay=127.0.0.1:2", "--peer", "ads=127.0.0.1:3"}),
+              HasSubstr("--peer ads: none of cart, front calls it"));
+}
+
 TEST(Host, AStubOfSeveralInstancesHasTheOptionsOfTheFirstCall) {
   struct Refuse final : ClientInterceptor {
     absl::Status Before(const OutgoingCall&, Metadata&) override {
@@ -213,19 +265,6 @@ TEST(Host, AStubOfSeveralInstancesHasTheOptionsOfTheFirstCall) {
   const HostRun run = RunHost(shop, {"--service", "front", "--peer", "cart=127.0.0.1:1,127.0.0.1:2"});
   EXPECT_THAT(run.err, HasSubstr("intercepted"));
 }
-
-class Named final : public Service {
- public:
-  explicit Named(std::string name) : name_(std::move(name)) {}
-  std::string_view FullName() const override { return name_; }
-  std::vector<MethodHandler> Handlers() override {
-    return {
-        {.name = "Go", .handler = [](Context&, std::string_view, std::string*) { return absl::OkStatus(); }}};
-  }
-
- private:
-  const std::string name_;
-};
 
 TEST(Host, AServiceMayBringOthers) {
   // Another of the same name: the server has got both.

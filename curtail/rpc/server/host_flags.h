@@ -17,8 +17,10 @@ namespace curtail::internal {
 
 // The command line of the host itself.
 struct HostFlags {
-  std::string service;
+  std::vector<std::string> services;
   bool monolith = false;
+  // True if services of the process call each other in it.
+  bool together() const { return monolith || services.size() > 1; }
   std::vector<std::string> instances;  // "leaf=4"
   bool memory = false;
   std::vector<std::string> listen;
@@ -70,7 +72,7 @@ std::string ServiceConfigFrom(const HostFlags& flags, bool several);
 
 using NamedAddresses = std::map<std::string, std::vector<std::string>, std::less<>>;
 
-// Surroundings are the peers, the stores and the shard of an instance, as its flags name them.
+// Surroundings are the peers, the stores and the shard of a process, as its flags name them.
 struct Surroundings {
   NamedAddresses peers;
   NamedAddresses stores;

@@ -156,6 +156,7 @@ Examples:
                     --set leaf.shards=1 --set leaf.replicas=1    # over a memcached that runs already
   curtail up social --scale 3 --stores postgresql                # three of each service that scales, and a server of SQL
   curtail up social --exec 'user=perf record -o /tmp/user.data'  # one service under a profiler
+  curtail up social --group user,unique-id                       # two services in one process
   curtail up ./shop.yaml --variant cart=java                     # another implementation of one service
   curtail up hdsearch --scale --dry-run                          # the paper's size: which commands?
 

@@ -86,6 +86,10 @@ CLI::App* AddUp(CLI::App& app, UpFlags* f) {
                    "'SERVICE=PROGRAM FLAGS...': run its instances under a program, such as perf or valgrind")
       ->allow_extra_args(false);
   command
+      ->add_option("--group", f->changes.groups,
+                   "SERVICE,SERVICE: be these services in one process, in which they call each other")
+      ->allow_extra_args(false);
+  command
       ->add_option("--variant", f->changes.variants,
                    "SERVICE=VARIANT: run another implementation of a service, which its topology names")
       ->allow_extra_args(false);

@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "curtail/load/message/internal/closest.h"
 
 namespace curtail::tool {
@@ -44,7 +45,9 @@ bool IsAddress(std::string_view text) { return text.find(':') != std::string_vie
 bool NamesProcess(std::string_view asked, std::string_view name) {
   std::string instance(asked);
   if (const size_t dot = instance.find('.'); dot != std::string::npos) instance[dot] = '-';
-  return IsPartOf(name, asked) || IsPartOf(name, instance);
+  if (IsPartOf(name, asked) || IsPartOf(name, instance)) return true;
+  const std::vector<std::string> group = absl::StrSplit(std::string(name), '+');
+  return std::ranges::find(group, asked) != group.end();
 }
 
 absl::StatusOr<std::vector<ProcessState>> FindProcesses(std::string_view target) {

@@ -20,7 +20,8 @@ namespace curtail::tool {
 // True if `text` is HOST:PORT or unix:PATH, and no name.
 bool IsAddress(std::string_view text);
 
-// True if `asked`, "leaf", "leaf.0" or "leaf-0", names the process `name`.
+// True if `asked`, "leaf", "leaf.0" or "leaf-0", names the process `name`. A process of a group, "text+count", has the
+// names of its services, too.
 bool NamesProcess(std::string_view asked, std::string_view name);
 
 // The processes that `target` names, at least one: of APP alone those of the service that clients call. Errors:

@@ -54,6 +54,13 @@ class TargetTest : public testing::Test {
   const TempDir dir_;
 };
 
+TEST(NamesProcessTest, ServicesOfAGroupNameItsProcess) {
+  for (const char* asked : {"text", "count", "text+count"})
+    EXPECT_TRUE(NamesProcess(asked, "text+count")) << asked;
+  for (const char* asked : {"coun", "tex", "count-0", "text+"})
+    EXPECT_FALSE(NamesProcess(asked, "text+count")) << asked;
+}
+
 TEST_F(TargetTest, NamesServicesShardsAndProcesses) {
   const auto folder = Up();
   EXPECT_THAT(Names("router"), ElementsAre("mid-tier"));

@@ -4,6 +4,7 @@
 // out its latest document, so any number of browsers costs the instances the same, and no page waits for an instance.
 #include "tools/curtail/observe/dashboard.h"
 
+#include <algorithm>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -40,7 +41,9 @@ std::vector<observe::DashboardService> GraphOf(const deploy::Topology& topology)
     observe::DashboardService& service = services.emplace_back();
     service.name = spec.name;
     service.entry = spec.entry;
-    for (const deploy::Wiring& call : spec.calls) service.calls.push_back(call.service);
+    for (const deploy::Wiring& call : spec.calls) {  // a group is called once a member
+      if (std::ranges::count(service.calls, call.service) == 0) service.calls.push_back(call.service);
+    }
   }
   return services;
 }
