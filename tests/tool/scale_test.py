@@ -70,24 +70,33 @@ def scale(tools, count):
     return out
 
 
+def expect_fair_shares(tools, calls, window):
+    """Of so many calls from now on each of three instances serves a third, give or take 5 points."""
+    before = {name: served(p) for name, p in counts(tools).items()}
+    assert sorted(before) == ["count", "count-0.1", "count-0.2"], before
+    limit = time.monotonic() + MAX_WAIT_S
+    while True:
+        got = {name: served(p) - before[name] for name, p in counts(tools).items()}
+        if sum(got.values()) >= calls:
+            break
+        assert time.monotonic() < limit, got
+        time.sleep(0.05)
+    shares = {name: n / sum(got.values()) for name, n in got.items()}
+    print("window", window, "shares", shares)
+    assert all(abs(share - 1 / 3) < 0.05 for share in shares.values()), (window, got)
+
+
 def test_load(tools):
-    """Out, a share for each at once, and in again: each within the same run of load."""
+    """Out, a share for each at once, in, and out again: all within one run of load."""
     with up(tools):
-        finish = load(tools, 9)
+        finish = load(tools, 12)
         assert scale(tools, 3) == "toy/count: 1 -> 3 instances\n"
-        before = {name: served(p) for name, p in counts(tools).items()}
-        assert sorted(before) == ["count", "count-0.1", "count-0.2"], before
-        limit = time.monotonic() + MAX_WAIT_S
-        while True:
-            got = {name: served(p) - before[name] for name, p in counts(tools).items()}
-            if sum(got.values()) >= 900:
-                break
-            assert time.monotonic() < limit, got
-            time.sleep(0.05)
-        for name, calls in got.items():
-            assert abs(calls / sum(got.values()) - 1 / 3) < 0.05, (name, got)
+        for window in range(3):  # the first one begins when the command returns
+            expect_fair_shares(tools, 300, window)
         assert scale(tools, 1) == "toy/count: 3 -> 1 instances\n"
         assert list(counts(tools)) == ["count"]
+        assert scale(tools, 3) == "toy/count: 1 -> 3 instances\n"
+        expect_fair_shares(tools, 300, "again")
         finish()
 
 

@@ -107,6 +107,31 @@ TEST(LeastRequest, EvensOutOutstandingCalls) {
   EXPECT_LE(*most - *least, 20);
 }
 
+// Property: where no server has a queue, any few calls are shared evenly; random choices would be off by some tens.
+TEST(LeastRequest, SharesAnyFewCallsEvenly) {
+  for (const size_t n : {2, 3, 7}) {
+    const Backends backends = Make(n);
+    const auto balancer = Named("least_request", backends);
+    std::vector<int> in_window(n);
+    for (uint64_t i = 0; i < 70'000; ++i) {
+      ++in_window[balancer->Choose({.now = kNow, .sequence = i, .random = Mix(i)})];
+      if (i % (100 * n) != 100 * n - 1) continue;
+      for (const int count : in_window) ASSERT_NEAR(count, 100, 2) << n;
+      in_window.assign(n, 0);
+    }
+  }
+}
+
+// Property: calls of which each third is dear do not meet the same one of three servers.
+TEST(LeastRequest, DoesNotFollowThePeriodOfItsCalls) {
+  const Backends backends = Make(3);
+  const auto balancer = Named("least_request", backends);
+  std::vector<int> dear(3);
+  for (uint64_t i = 0; i < 9000; i += 3)
+    ++dear[balancer->Choose({.now = kNow, .sequence = i, .random = Mix(i)})];
+  for (const int count : dear) EXPECT_NEAR(count, 1000, 150);
+}
+
 TEST(LeastRequest, LeavesOutOneThatHangs) {
   const Backends backends = Make(3);
   backends[1]->outstanding = 1000;

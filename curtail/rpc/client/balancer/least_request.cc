@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// least_request: of some random servers (two), the one with the fewest calls that this channel waits for.
+// least_request: of some servers (two), the one with the fewest calls that this channel waits for.
 // M. Mitzenmacher, "The Power of Two Choices in Randomized Load Balancing", 2001: the longest queue is then
 // exponentially shorter than with one choice, and more choices add little.
+// The first choice goes around, and wins a tie. So servers without a queue have the same share of any few calls; random
+// choices would leave that to chance. Each round begins at a random server, lest every n-th call meet the same one.
 #include <algorithm>
 #include <utility>
 
@@ -19,8 +21,11 @@ class LeastRequest final : public Balancer {
     size_t best = kNone;
     int32_t fewest = 0;
     uint64_t random = choice.random;
+    const size_t n = backends_.size();
+    const size_t turn = (choice.sequence % n + Mix(choice.sequence / n) % n) % n;
     for (size_t i = 0; i < choices_; ++i, random = Mix(random)) {
-      const size_t at = FirstUp(backends_, random % backends_.size(), choice.now);
+      const bool first = i == 0 && backends_[turn]->Up(choice.now);
+      const size_t at = first ? turn : FirstUp(backends_, random % n, choice.now);
       if (at == kNone) return kNone;
       const int32_t outstanding = backends_[at]->outstanding.load(std::memory_order_relaxed);
       if (best != kNone && outstanding >= fewest) continue;
