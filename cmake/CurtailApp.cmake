@@ -27,10 +27,14 @@ function(curtail_app name)
       set(main ${CMAKE_CURRENT_BINARY_DIR}/main.cc)
       set(commands)
       if(ARG_COMMANDS)
-        set(commands "curtail::${name}::Commands()")
+        set(commands TRUE)
       endif()
       set(services ${CMAKE_CURRENT_BINARY_DIR}/hosted_services.cc)
-      curtail_write_main(${name} ${main} ${services} "${commands}" ${found})
+      set(namespace ${name})  # as of its .proto
+      if(TARGET apps_kit)
+        set(namespace curtail::${name})
+      endif()
+      curtail_write_main(${name} ${namespace} ${main} ${services} "${commands}" ${found})
       list(APPEND ARG_SERVICES ${services})
     endif()
   endif()
@@ -145,9 +149,9 @@ function(curtail_intrinsics)
   endif()
 endfunction()
 
-# curtail_write_main(NAME MAIN SERVICES COMMANDS SOURCE...): writes the main() of an application over the services that the sources
-# define, and in SERVICES beside it HostedServices(), their list. COMMANDS is the expression of its commands, or empty.
-function(curtail_write_main name main services commands)
+# curtail_write_main(NAME NAMESPACE MAIN SERVICES COMMANDS SOURCE...): writes the main() of an application over the services that the
+# sources define, and in SERVICES beside it HostedServices(), their list. COMMANDS: true if they have Commands().
+function(curtail_write_main name namespace main services commands)
   set(topology ${CMAKE_CURRENT_SOURCE_DIR}/topology.yaml)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${topology})
   file(STRINGS ${topology} title REGEX "^title: ")
@@ -157,6 +161,7 @@ function(curtail_write_main name main services commands)
   set(command_declaration)
   if(commands)
     set(command_declaration "std::vector<curtail::HostCommand> Commands();\n")
+    set(commands "${namespace}::Commands()")
   endif()
   foreach(source ${ARGN})
     get_filename_component(stem ${source} NAME_WE)
@@ -168,7 +173,7 @@ function(curtail_write_main name main services commands)
       string(TOUPPER ${first} first)
       string(APPEND function ${first}${rest})
     endforeach()
-    string(APPEND declarations "HostedService ${function}();\n")
+    string(APPEND declarations "curtail::HostedService ${function}();\n")
     string(APPEND entries "          ${function}(),\n")
   endforeach()
   file(CONFIGURE OUTPUT ${services} CONTENT [[
@@ -177,29 +182,29 @@ function(curtail_write_main name main services commands)
 
 #include "curtail/rpc/host.h"
 
-namespace curtail::@name@ {
+namespace @namespace@ {
 @declarations@
-std::vector<HostedService> HostedServices() {
+std::vector<curtail::HostedService> HostedServices() {
   return {
 @entries@  };
 }
 
-}  // namespace curtail::@name@
+}  // namespace @namespace@
 ]] @ONLY)
   file(CONFIGURE OUTPUT ${main} CONTENT [[
 // Made by CMake from the folder of services.
 #include "curtail/rpc/host.h"
 
-namespace curtail::@name@ {
+namespace @namespace@ {
 @command_declaration@std::vector<curtail::HostedService> HostedServices();
-}  // namespace curtail::@name@
+}  // namespace @namespace@
 
 int main(int argc, char** argv) {
   return curtail::HostMain(argc, argv,
                            {.name = "@name@",
                             .title = R"title(@title@)title",
                             .examples = "Examples:\n  @name@ --monolith --listen 127.0.0.1:7000 --config FIB1",
-                            .services = curtail::@name@::HostedServices(),
+                            .services = @namespace@::HostedServices(),
                             .commands = {@commands@}});
 }
 ]] @ONLY)

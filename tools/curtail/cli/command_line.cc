@@ -444,6 +444,7 @@ std::optional<int> ParseCommandLine(int argc, char** argv, Console& console, Com
   app.add_flag("--quiet", quiet, "Results only, no progress");
   const std::pair<CLI::App*, Command> commands[] = {
       {AddUp(app, &line->up), Command::kUp},
+      {AddNew(app, &line->create), Command::kNew},
       {AddDown(app, &line->down), Command::kDown},
       {AddScale(app, &line->scale), Command::kScale},
       {AddFailover(app, &line->failover), Command::kFailover},

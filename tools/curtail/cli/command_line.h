@@ -9,6 +9,7 @@
 #include "curtail/term/console.h"
 #include "tools/curtail/compare/compare_command.h"
 #include "tools/curtail/compare/demo_command.h"
+#include "tools/curtail/create/new_command.h"
 #include "tools/curtail/deploy/down_command.h"
 #include "tools/curtail/deploy/failover_command.h"
 #include "tools/curtail/deploy/logs_command.h"
@@ -35,6 +36,7 @@ namespace curtail::tool {
 enum class Command {
   kVersion,
   kUp,
+  kNew,
   kDown,
   kScale,
   kFailover,
@@ -61,6 +63,7 @@ enum class Command {
 struct CommandLine {
   Command command = Command::kVersion;
   UpFlags up;
+  NewFlags create;
   DownFlags down;
   ScaleFlags scale;
   FailoverFlags failover;

@@ -8,6 +8,7 @@
 #include "curtail/adapt/policy_kind.h"
 #include "tools/curtail/cli/command_examples.h"
 #include "tools/curtail/cli/request_flags.h"
+#include "tools/curtail/create/new_command.h"
 #include "tools/curtail/deploy/down_command.h"
 #include "tools/curtail/deploy/failover_command.h"
 #include "tools/curtail/deploy/logs_command.h"
@@ -172,6 +173,17 @@ CLI::App* AddProvision(CLI::App& app, ProvisionFlags* f) {
   command->add_option("--timeout", f->load.timeout, "A call that takes longer has failed")
       ->capture_default_str();
   command->footer(kProvisionExamples);
+  return command;
+}
+
+CLI::App* AddNew(CLI::App& app, NewFlags* f) {
+  CLI::App* command = app.add_subcommand("new", "Write an application to begin your own with");
+  command->add_option("NAME", f->application, "Its name, and the folder that is made")->required();
+  command
+      ->add_option("--services", f->services,
+                   "Its services; the first is what clients call, and asks the others")
+      ->capture_default_str();
+  command->footer("Example: curtail new shop --services front,catalogue,stock");
   return command;
 }
 

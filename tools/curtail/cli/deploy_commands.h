@@ -10,6 +10,7 @@ class App;
 namespace curtail::tool {
 
 struct DownFlags;
+struct NewFlags;
 struct FailoverFlags;
 struct ScaleFlags;
 struct RelayFlags;
@@ -27,6 +28,7 @@ struct UpFlags;
 
 // Each adds its command to `app`, which owns it. Parsing writes into `f`, which outlives it.
 CLI::App* AddUp(CLI::App& app, UpFlags* f);
+CLI::App* AddNew(CLI::App& app, NewFlags* f);
 CLI::App* AddDown(CLI::App& app, DownFlags* f);
 CLI::App* AddScale(CLI::App& app, ScaleFlags* f);
 CLI::App* AddFailover(CLI::App& app, FailoverFlags* f);

@@ -21,6 +21,8 @@ int main(int argc, char** argv) {
       return RunUp(line.up, console, stop);
     case Command::kDown:
       return RunDown(line.down, console, stop);
+    case Command::kNew:
+      return RunNew(line.create, console);
     case Command::kRelay:
       return RunRelay(line.relay, console, stop);
     case Command::kScale:
