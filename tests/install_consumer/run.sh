@@ -63,6 +63,20 @@ command=(env -u CURTAIL_PATH XDG_RUNTIME_DIR="$work" PATH=/usr/bin:/bin "$prefix
 grep -q "$prefix/libexec/curtail/hdsearch --service mid-tier" "$work/log" || { cat "$work/log"; exit 1; }
 "$(dirname "$0")/expect_files.sh" "$prefix"
 
+# An application that `curtail new` writes builds, serves and is loaded, by the installation alone.
+cd "$work"
+export PATH=$prefix/bin:$PATH XDG_RUNTIME_DIR=$work CCACHE_BASEDIR=$work/shop
+curtail new shop --services front,order-book,stock
+if curtail new shop 2>"$work/stderr" || ! grep -q "shop is there already" "$work/stderr"; then
+  echo "curtail new does not keep what is there: $(<"$work/stderr")"
+  exit 1
+fi
+cmake -S shop -B shop/build -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_PREFIX_PATH="$prefix" \
+  >"$work/configure.log" || { cat "$work/configure.log"; exit 1; }
+cmake --build shop/build
+ctest --test-dir shop/build --output-on-failure
+curtail render ./shop/topology.yaml --to kubernetes | grep -q 'name: shop-order-book'
+
 # A policy of the program's own stands beside the library's, and is made before the server starts.
 if [[ $("$work/build/greeter_two_step" --help) != *two-step:LOW,HIGH* ]]; then
   echo "greeter_two_step --help does not name its policy"

@@ -156,7 +156,7 @@ absl::Status WriteApplication(const NewFlags& flags) {
     write(file, file);
   write(Join(flags.application, ".proto"), "app.proto");
   for (size_t i = 0; i < services.size(); ++i) {
-    write(Join("services/", services[i], ".cc"), i == 0 ? "entry.cc" : "leaf.cc",
+    write(Join("services/", services[i], ".cc"), i == 0 ? "entry.cc.in" : "leaf.cc.in",
           {{"@service@", services[i]}, {"@Service@", PascalOf(services[i])}});
   }
   return first;
