@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// embedded_file.h - a file that the build has put into the program: curtail_embed() in cmake/CurtailEmbed.cmake.
+// embedded_file.h - a file that the build has put into the program: curtail_embed() in
+// cmake/CurtailEmbed.cmake.
 #pragma once
 
 #include <string_view>

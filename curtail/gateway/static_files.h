@@ -13,14 +13,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "curtail/gateway/http_codec.h"
+#include "curtail/gateway/page/page.h"
 
 namespace curtail::gateway {
-
-// A file whose path is "/NAME"; "index.html" has "/", too.
-struct StaticFile {
-  std::string name;  // letters, digits, '.', '_', '-' and '/': "index.html"
-  std::string bytes;
-};
 
 // A StaticFiles holds the answers. Immutable; thread-safe.
 class StaticFiles {

@@ -75,7 +75,8 @@ cmake -S shop -B shop/build -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_COMPIL
   >"$work/configure.log" || { cat "$work/configure.log"; exit 1; }
 cmake --build shop/build
 ctest --test-dir shop/build --output-on-failure
-curtail render ./shop/topology.yaml --to kubernetes | grep -q 'name: shop-order-book'
+curtail render ./shop/topology.yaml --to kubernetes >"$work/manifests.yaml"
+grep -q 'name: shop-order-book' "$work/manifests.yaml"
 
 # A policy of the program's own stands beside the library's, and is made before the server starts.
 if [[ $("$work/build/greeter_two_step" --help) != *two-step:LOW,HIGH* ]]; then

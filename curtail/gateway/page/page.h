@@ -12,11 +12,16 @@
 #include "absl/status/statusor.h"
 #include "curtail/base/clock.h"
 #include "curtail/base/embedded_file.h"
-#include "curtail/gateway/static_files.h"
 #include "curtail/rpc/channel.h"
 #include "curtail/rpc/service.h"
 
 namespace curtail::gateway {
+
+// A file whose path is "/NAME"; "index.html" has "/", too.
+struct StaticFile {
+  std::string name;  // letters, digits, '.', '_', '-' and '/': "index.html"
+  std::string bytes;
+};
 
 // A service beside a server's own: env.AlsoServe(gateway::MakePage(ShopPage())).
 std::unique_ptr<Service> MakePage(std::span<const EmbeddedFile> files);
