@@ -170,6 +170,31 @@ TEST_F(LoanTest, ARefusedRepaymentTakesNoInstalment) {
   EXPECT_EQ(Audit(), 0);
 }
 
+// The trigger plays an attempt that finds the instalment not due, and is slow to write that the order is refused.
+TEST_F(LoanTest, AnAttemptAfterOneThatWasRefusedIsRefused) {
+  const Own& own = all_[0];
+  const Loan loan = Running(own);
+  const auto kept = internal::SqliteSession::Open({.path = Join(Folder(), "/loan-request.db")});
+  ASSERT_TRUE(kept.ok()) << kept.status();
+  ASSERT_TRUE((*kept)
+                  ->Execute("CREATE TRIGGER late BEFORE UPDATE ON payments WHEN NEW.state = 2"
+                            " BEGIN SELECT RAISE(IGNORE); END",
+                            {})
+                  .ok());
+  const absl::Status refused = Repay(own, loan.id(), 2, "second");
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  ASSERT_TRUE(Repay(own, loan.id(), 1, "first").ok());
+  const int64_t before = CentsOf(own);
+  EXPECT_EQ(Repay(own, loan.id(), 2, "second"), refused) << "the order has this answer, once it is written";
+  EXPECT_EQ(CentsOf(own), before);
+  ASSERT_TRUE((*kept)->Execute("DROP TRIGGER late", {}).ok());
+  EXPECT_EQ(Repay(own, loan.id(), 2, "second"), refused);
+  EXPECT_EQ(CentsOf(own), before);
+  EXPECT_TRUE(Repay(own, loan.id(), 2, "second").ok()) << "a repetition of a refused order tries again";
+  EXPECT_EQ(CentsOf(own), before - loan.quote().instalments(1).cents());
+  EXPECT_EQ(Audit(), 0);
+}
+
 TEST_F(LoanTest, TheAuditNamesTheLoanThatIsWrong) {
   const Own& own = all_[0];
   const Loan loan = Running(own);

@@ -26,6 +26,9 @@ const char kLoansSchema[] =
 const char kOffersSchema[] =
     "ALTER TABLE loans ADD COLUMN open_until_ms INTEGER NOT NULL DEFAULT 0;"
     "CREATE INDEX loans_of ON loans(owner, open_until_ms)";
+// The rounds of repayments whose instalments were not the next.
+const char kRefusalsSchema[] =
+    "CREATE TABLE refusals(repayment INTEGER, round INTEGER, PRIMARY KEY(repayment, round)) STRICT";
 constexpr char kAcceptances[] = "acceptances";
 constexpr int64_t kOfferMs = 7 * int64_t{86'400'000};
 constexpr double kLeastProbability = 0.6;
@@ -181,24 +184,30 @@ struct LoanRequestService final : LoanRequests::CoroutineService {
     co_return co_await repayments.Give(ctx, order, ids->ids(0), request.customer(), loan.id(), reply);
   }
 
+  // Takes the instalment, or keeps that this round of the order is refused. All attempts have the first one's answer.
   Coroutine Take(Context& ctx, const apps::SagaRow& row, const KeptPayment& kept) {
-    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
-      bool taken = false;
-      absl::Status status = s.Query("SELECT 1 FROM instalments WHERE repayment = ?1 AND round = ?2",
-                                    {row.id, uint64_t{row.round}}, [&](const SqlRow&) { taken = true; });
-      if (!status.ok() || taken) return status;
+    bool taken = false;
+    absl::Status status = co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      absl::Status done = s.Query("SELECT 1 FROM instalments WHERE repayment = ?1 AND round = ?2",
+                                  {row.id, uint64_t{row.round}}, [&](const SqlRow&) { taken = true; });
+      if (!done.ok() || taken) return done;
       // An attempt that is late, after its order has ended, takes nothing.
-      status = s.Execute(
+      done = s.Execute(
           "UPDATE instalments SET repayment = ?2, round = ?3 WHERE loan = ?4 AND number = ?5 AND number ="
           " (SELECT min(i.number) FROM instalments i WHERE i.loan = ?4 AND NOT EXISTS"
           " (SELECT 1 FROM payments WHERE id = i.repayment AND round = i.round AND state <> ?1))"
-          " AND EXISTS (SELECT 1 FROM payments WHERE id = ?2 AND round = ?3 AND state = ?6)",
+          " AND EXISTS (SELECT 1 FROM payments WHERE id = ?2 AND round = ?3 AND state = ?6)"
+          " AND NOT EXISTS (SELECT 1 FROM refusals WHERE refusals.repayment = ?2 AND refusals.round = ?3)",
           {Payment::REFUSED, row.id, uint64_t{row.round}, kept.payee(), uint64_t{kept.number()},
            Payment::PENDING});
-      if (status.ok() && s.changes() == 0)
-        return absl::FailedPreconditionError(Join("instalment ", kept.number(), " is not the next to pay"));
-      return status;
+      taken = s.changes() == 1;
+      if (!done.ok() || taken) return done;
+      return s.Execute("INSERT INTO refusals(repayment, round) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
+                       {row.id, uint64_t{row.round}});
     });
+    if (status.ok() && !taken)
+      status = absl::FailedPreconditionError(Join("instalment ", kept.number(), " is not the next to pay"));
+    co_return status;
   }
 
   // The limit of the loan's account admits it, also before money from another shard has arrived.
@@ -306,7 +315,7 @@ HostedService HostedLoanRequest() {
           .make = [data](Env& env) -> MadeService {
             auto db = apps::OpenData(env, *data, "loan-request",
                                      {kLoansSchema, apps::kOnceSchema, apps::SagaSchema(kAcceptances),
-                                      Orders::Schema(), kLeavingSchema, kOffersSchema});
+                                      Orders::Schema(), kLeavingSchema, kOffersSchema, kRefusalsSchema});
             if (!db.ok()) return db.status();
             return std::make_unique<LoanRequestService>(**db, env);
           }};
