@@ -8,6 +8,7 @@
 #include <iterator>
 #include <thread>
 
+#include "apps/bank/fill.h"
 #include "apps/kit/fill.h"
 #include "apps/kit/testing/start_app.h"
 #include "curtail/base/strings.h"
@@ -22,10 +23,10 @@ void BankTest::SetUp() {
   const auto users = apps::ReadLoadUsers(Folder(), kApplication);
   ASSERT_TRUE(users.ok()) << users.status();
   for (const apps::LoadUser& user : *users) {
-    ASSERT_EQ(user.more.size(), 9u);
+    ASSERT_EQ(user.more.size(), 8 + kWordsBeside);
     for (const size_t i : {0, 2, 4, 6})
       all_.push_back({user.id, user.name, user.token, std::stoull(user.more[i]), user.more[i + 1],
-                      std::stoull(user.more.back())});
+                      std::stoull(user.more[8])});
   }
 }
 

@@ -14,6 +14,7 @@
 namespace curtail::bank {
 namespace {
 
+constexpr uint64_t kLeave = 10;            // customers with a session that may end
 constexpr int64_t kCardLimit = 1'000'000;  // cents, and the income of a month
 
 class BankFiller {
@@ -41,12 +42,18 @@ class BankFiller {
     }
     uint64_t card = 0;
     if (status.ok()) status = FindCard(request, is_new, stub, &card);
+    apps::Session other;
+    other.set_token(kNoSession);
+    if (status.ok() && number < kLeave) {
+      Context ctx(FromSeconds(options_.timeout_s));
+      status = stub.Login(ctx, credentials, &other);
+    }
     if (!status.ok()) return status;
     apps::LoadUser& user = users_[number];
     user = {.id = session.user(), .name = session.name(), .token = session.token()};
     for (const Account& account : list.accounts())
       user.more.insert(user.more.end(), {std::to_string(account.id()), account.iban()});
-    user.more.push_back(std::to_string(card));
+    user.more.insert(user.more.end(), {std::to_string(card), credentials.password(), other.token()});
     return absl::OkStatus();
   }
 
@@ -75,7 +82,7 @@ class BankFiller {
   std::vector<uint64_t> AccountsOf(const Shard& shard) const {
     std::vector<uint64_t> accounts;
     for (const apps::LoadUser& user : users_) {
-      for (size_t i = 0; i + 1 < user.more.size(); i += 2) {
+      for (size_t i = 0; i + kWordsBeside < user.more.size(); i += 2) {
         const uint64_t account = std::stoull(user.more[i]);
         if (apps::PartOf(account, shard.count) == shard.index) accounts.push_back(account);
       }
@@ -91,7 +98,7 @@ class BankFiller {
 };
 
 // A request of the bank's own account is named by the account that it fills, so that each is filled once.
-absl::Status Deposit(SqlSession& s, const Shard& shard, uint64_t account, int64_t cents) {
+absl::Status DepositOn(SqlSession& s, const Shard& shard, uint64_t account, int64_t cents) {
   const apps::Ledger ledger(shard.index, apps::NowMs);
   const uint64_t own = BanksOwn(shard.index);
   absl::Status status = ledger.Open(s, {.id = own, .limit = apps::kUnlimited});
@@ -118,7 +125,7 @@ absl::Status DepositOnAll(const FillOptions& options, const std::string& folder,
       absl::Status status = (*db)->Write(Deadline::In(kTime), [&](SqlSession& s) {
         absl::Status booked;
         for (size_t i = begin; booked.ok() && i < std::min(begin + kAtOnce, accounts.size()); ++i)
-          booked = Deposit(s, shard, accounts[i], static_cast<int64_t>(options.deposit));
+          booked = DepositOn(s, shard, accounts[i], static_cast<int64_t>(options.deposit));
         return booked;
       });
       if (!status.ok()) return status;

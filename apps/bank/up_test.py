@@ -16,6 +16,8 @@ from rest import MAX_WAIT_S, rest, use_page  # noqa: E402
 FORMS = {"processes": ["--stores", "postgresql", "--scale", "2"], "monolith": ["--monolith"]}
 PROCESSES = {"processes": 30, "monolith": 2}
 DEPOSIT = 5000
+MIXES = ("mixed", "anthos", "balance", "activity", "pay", "transfer", "hot", "hot --merchants 6", "card", "new-card", "quote", "loan",
+         "mortgage", "deposit", "wealth", "info", "contact", "customer", "offers", "login")
 
 
 def use(address, payer, payee):
@@ -213,11 +215,12 @@ def main(form, curtail, bank):
         try:
             processes = json.loads(run(curtail, "ps", "--json"))[0]["processes"]
             assert len(processes) == PROCESSES[form], processes
-            for mix in ("mixed", "balance", "activity", "pay", "card", "quote", "loan", "wealth"):
-                run(curtail, "load", "bank", "--mix", mix, "--rps", "40", "--requests", "20", "--timeout", "10s", "--json",
+            for mix in MIXES:
+                run(curtail, "load", "bank", "--mix", *mix.split(), "--rps", "40", "--requests", "20", "--timeout", "10s", "--json",
                     scratch + "/run.json", codes=(0, 98))
                 result = json.load(open(scratch + "/run.json"))["runs"][0]
                 assert result["requests"]["ok"] == result["requests"]["sent"] == 20, result
+                assert result["score"]["mean"] == 1, result
                 if mix in ("mixed", "card"):  # a row a method
                     assert sum(method["ok"] for method in result["methods"]) == 20, result["methods"]
             with open(scratch + "/state/curtail/bank/load-users", encoding="ascii") as users:

@@ -37,6 +37,7 @@ AppRequests UserRequests(std::string service, std::string application, std::vect
             UserWorkloadOptions options;
             options.mix = o.Text("mix", options.mix);
             options.users = o.Text("senders", options.users);
+            options.given = o;
             if (const auto senders = SendersOf(options, mixes, 1); !senders.ok()) return senders.status();
             const absl::StatusOr<std::string> folder = DataFolder(application, o.data);
             if (!folder.ok()) return folder.status();

@@ -22,6 +22,7 @@ struct UserWorkloadOptions {
   std::string mix = "mixed";
   std::string users = "uniform";  // who sends: also "zipf:S" or "skew:S", see curtail/load/drive/choice.h
   uint64_t seed = 1;
+  RequestOptions given;  // for the application's own options
 };
 
 // Returns who of `count` users sends which request. Errors: INVALID_ARGUMENT: the mix is none of `mixes`, or `users` is wrong.
