@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "apps/bank/audit.h"
+#include "apps/bank/check.h"
 #include "apps/bank/credit.h"
 #include "apps/bank/data.h"
 #include "apps/bank/fill.h"
@@ -43,6 +44,24 @@ HostCommand AuditCommand() {
       .run = [data] { return Audit(*data); }};
 }
 
+HostCommand CheckCommand() {
+  auto options = std::make_shared<CheckOptions>();
+  return {
+      .name = "check",
+      .help = "Compare the answers of a bank with a model, as customers of its own; exit 99 if one differs",
+      .examples =
+          "Examples:\n  bank check --target 127.0.0.1:7000\n"
+          "  bank check --target 127.0.0.1:7000 --seed 7 --operations 1000 --seconds 600",
+      .flags =
+          [options](Flags& flags) {
+            apps::AddTargetFlags(flags, &options->target, "Address of the front end");
+            flags.Add("--seed", &options->seed, "Of names and operations; 0: another one each time");
+            flags.Add("--operations", &options->operations, "How many; some are several calls", {1, 1e6});
+            flags.Add("--seconds", &options->seconds, "That all may take", {1, 600});
+          },
+      .run = [options] { return CheckBank(*options); }};
+}
+
 absl::Status Train(const std::string& data, const std::string& out) {
   if (data.empty() || out.empty()) return absl::InvalidArgumentError("give --data and --out");
   const absl::StatusOr<PastLoans> loans = ReadLoans(data);
@@ -75,7 +94,8 @@ HostCommand TrainCommand() {
 }  // namespace
 
 std::vector<HostCommand> Commands() {
-  return {FillCommand(), AuditCommand(), TrainCommand(), apps::PostgresqlCommand(kApplication)};
+  return {FillCommand(), AuditCommand(), CheckCommand(), TrainCommand(),
+          apps::PostgresqlCommand(kApplication)};
 }
 
 }  // namespace curtail::bank

@@ -230,6 +230,7 @@ def main(form, curtail, bank):
             front_end = next(p["address"] for p in processes if p["service"] == "front-end")
             journeys(lambda *args, codes: run(curtail, "load", front_end, *args, codes=codes), scratch, customers[2])
             use_page(balancer)
+            run(bank, "check", "--target", front_end, "--operations", "60")
             run(bank, "audit")
         finally:
             run(curtail, "down", "bank")
