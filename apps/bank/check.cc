@@ -97,7 +97,8 @@ class Checker {
       if (!key.empty()) ctx.AddMetadata("idempotency-key", key);
       reply->Clear();
       const absl::Status status = (Stub(channels_[channel].get()).*call)(ctx, request, reply, nullptr);
-      if (!absl::IsUnavailable(status) || deadline.Expired()) return status;
+      const bool answered = !absl::IsUnavailable(status) && !absl::IsDeadlineExceeded(status);
+      if (answered || deadline.Expired()) return status;
       std::this_thread::sleep_for(kPause);
     }
   }

@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -112,6 +114,28 @@ TEST_F(CheckTest, TheBankAnswersAsItsModel) {
   EXPECT_EQ(Check(app_->AddressOf("front-end"), seed, 200, &text), 0) << text;
   EXPECT_THAT(text, HasSubstr("200 operations of 3 customers"));
   EXPECT_EQ(Check(app_->AddressOf("front-end"), seed, 200, &text), 104) << "its customers are there";
+  EXPECT_EQ(Audit(), 0);
+}
+
+TEST_F(CheckTest, TheBankAnswersAsItsModelWhileServicesAreKilled) {
+  const uint64_t seed = TestSeed();
+  std::string text;
+  int how = -1;
+  std::atomic<bool> ended{false};
+  std::thread checks([&] {
+    how = Check(app_->AddressOf("front-end"), seed, 200, &text);
+    ended.store(true);
+  });
+  for (int i = 0; i < 3; ++i) {
+    for (const char* const service :
+         {"posting", "payments", "credit-card", "accounts", "activity", "card-payment"}) {
+      if (ended.load()) break;
+      app_->Kill(service);
+      EXPECT_TRUE(app_->Restart(service).ok());
+    }
+  }
+  checks.join();
+  EXPECT_EQ(how, 0) << text;
   EXPECT_EQ(Audit(), 0);
 }
 
