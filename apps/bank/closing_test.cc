@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -295,6 +296,73 @@ TEST_F(ClosingTest, UnitsOfStocksKeepACustomerUntilTheyAreSold) {
          !deadline.Expired()) {
   }
   EXPECT_TRUE(closed.ok()) << closed;
+}
+
+// An attempt that is refused, as the customer leaves, may be slow to write that; the trigger plays it. An attempt after the customer
+// has stayed must not move the money.
+TEST_F(ClosingTest, WhatWasRefusedWhileItLeavesIsRefusedThoughItStays) {
+  const Own own = New("eve");
+  ASSERT_TRUE(Pay(PaymentOf(all_[0], own, 2'000)).ok());
+  AwaitCents(own, 2'000);
+  const Loan offer = Apply(own);
+  struct Step {
+    std::string service, table;  // that writes the refusal as the state 2
+    std::function<absl::Status(uint64_t attempt, bool leaves)> leave;
+    std::function<absl::Status()> act;
+    bool again;  // a repetition of a refused one tries again
+  };
+  Holdings held;
+  const auto leave = [&]<class Stub>(const std::string& service, Stub*) {
+    return [&, service](uint64_t attempt, bool leaves) {
+      return Ask<Stub>(service, leaves ? &Stub::Leave : &Stub::Stay, OrderOf(own, attempt), &held);
+    };
+  };
+  const auto open_deposit = [&] {
+    DepositRequest request;
+    request.set_token(own.token), request.set_from(own.id), request.set_cents(50), request.set_days(30);
+    Deposit deposit;
+    return Send(&Bank::Stub::OpenDeposit, request, &deposit, "deposit");
+  };
+  const auto accept_loan = [&] {
+    LoanAcceptance request;
+    request.set_token(own.token), request.set_id(offer.id()), request.set_account(own.id);
+    Loan loan;
+    return Send(&Bank::Stub::AcceptLoan, request, &loan);
+  };
+  const auto buy = [&] {
+    TradeRequest request;
+    request.set_token(own.token), request.set_symbol("AAPL");
+    request.set_account(own.id), request.set_units(1);
+    Trade trade;
+    return Send(&Bank::Stub::BuyUnits, request, &trade, "trade");
+  };
+  for (const Step& step :
+       {Step{"deposits", "payments", leave("deposits", static_cast<Deposits::Stub*>(nullptr)), open_deposit,
+             true},
+        Step{"loan-request", "acceptances", leave("loan-request", static_cast<LoanRequests::Stub*>(nullptr)),
+             accept_loan, true},
+        Step{"wealth-management", "payments",
+             leave("wealth-management", static_cast<WealthManagement::Stub*>(nullptr)), buy, false}}) {
+    const auto kept = internal::SqliteSession::Open({.path = Join(Folder(), "/", step.service, ".db")});
+    ASSERT_TRUE(kept.ok()) << kept.status();
+    ASSERT_TRUE((*kept)
+                    ->Execute(Join("CREATE TRIGGER late BEFORE UPDATE ON ", step.table,
+                                   " WHEN NEW.state = 2 BEGIN SELECT RAISE(IGNORE); END"),
+                              {})
+                    .ok());
+    const int64_t before = CentsOf(own);
+    ASSERT_TRUE(step.leave(1, true).ok());
+    const absl::Status refused = step.act();
+    EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << step.service << refused;
+    ASSERT_TRUE(step.leave(1, false).ok());
+    EXPECT_EQ(step.act(), refused) << step.service << " has this answer, once it is written";
+    EXPECT_EQ(CentsOf(own), before) << step.service;
+    ASSERT_TRUE((*kept)->Execute("DROP TRIGGER late", {}).ok());
+    EXPECT_EQ(step.act(), refused) << step.service;
+    EXPECT_EQ(CentsOf(own), before) << step.service;
+    EXPECT_EQ(step.act().ok(), step.again) << step.service;
+  }
+  EXPECT_EQ(Audit(), 0);
 }
 
 TEST_F(ClosingTest, OpensNothingWhileItLeaves) {

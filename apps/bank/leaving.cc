@@ -55,8 +55,9 @@ absl::Status CheckStays(SqlSession& s, uint64_t customer) {
   return absl::FailedPreconditionError("the customer is leaving the bank");
 }
 
-Coroutine CheckStays(Context& ctx, SqlDatabase& db, uint64_t customer) {
-  co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) { return CheckStays(s, customer); });
+Coroutine CheckStays(Context& ctx, SqlDatabase& db, const apps::SagaRow& row) {
+  co_return co_await apps::DecideOnce(ctx, db, row.id, row.round,
+                                      [&](SqlSession& s) { return CheckStays(s, row.owner); });
 }
 
 Coroutine LeaveService(Context& ctx, SqlDatabase& db, const Held& held, const LeaveOrder& order,

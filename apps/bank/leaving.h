@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "apps/kit/jobs/saga.h"
 #include "apps/kit/ledger/ledger.h"
 #include "curtail/rpc/context.h"
 #include "curtail/rpc/coroutine.h"
@@ -38,7 +39,8 @@ absl::Status Leave(SqlSession& s, uint64_t id, uint64_t attempt);
 absl::Status Stay(SqlSession& s, uint64_t id, uint64_t attempt, bool* ended);
 // FAILED_PRECONDITION: the customer leaves, or has left.
 absl::Status CheckStays(SqlSession& s, uint64_t customer);
-Coroutine CheckStays(Context& ctx, SqlDatabase& db, uint64_t customer);
+// The same for a step of a saga of the customer, once for its round: DecideOnce().
+Coroutine CheckStays(Context& ctx, SqlDatabase& db, const apps::SagaRow& row);
 
 // How a service finds what it holds of the customer ?1.
 struct Held {

@@ -28,7 +28,8 @@ struct CreditCardService final : CreditCards::CoroutineService {
     account.set_limit(request.limit_cents());
     auto [opened] = co_await WhenAll(ctx, Ask(shards.Of(request.id()), Posting::kOpen, account));
     if (!opened.ok()) co_return opened.status();
-    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) { return Enter(s, request, reply); });
+    co_return co_await apps::DecideOnce(ctx, db, request.id(), /*round=*/0,
+                                        [&](SqlSession& s) { return Enter(s, request, reply); });
   }
 
   // Writers take turns, so that numbers have no gaps.
@@ -153,8 +154,8 @@ HostedService HostedCreditCard() {
   return {.name = "credit-card",
           .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
-            auto db =
-                apps::OpenData(env, *data, "credit-card", {kCardsSchema, Orders::Schema(), kLeavingSchema});
+            auto db = apps::OpenData(env, *data, "credit-card",
+                                     {kCardsSchema, Orders::Schema(), kLeavingSchema, apps::kRefusalsSchema});
             if (!db.ok()) return db.status();
             return std::make_unique<CreditCardService>(**db, env);
           }};

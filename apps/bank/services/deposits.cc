@@ -48,8 +48,8 @@ struct DepositsService final : Deposits::CoroutineService {
       : db(d),
         env(e),
         openings(d, e, Payment::REFUSED,
-                 {.before = [this](Context& ctx, const apps::SagaRow&,
-                                   const KeptPayment& kept) { return Prepare(ctx, kept); },
+                 {.before = [this](Context& ctx, const apps::SagaRow& row,
+                                   const KeptPayment& kept) { return Prepare(ctx, row, kept); },
                   .after = [this](Context& ctx, const KeptPayment& kept) { return Enter(ctx, kept); }}),
         breaks(d, kBreaks, [this](Context& ctx, apps::SagaRow& row) { return PayBack(ctx, row); }),
         accruer(
@@ -89,9 +89,9 @@ struct DepositsService final : Deposits::CoroutineService {
     co_return status;
   }
 
-  Coroutine Prepare(Context& ctx, const KeptPayment& kept) {
+  Coroutine Prepare(Context& ctx, const apps::SagaRow& row, const KeptPayment& kept) {
     const uint64_t id = kept.payee();
-    if (absl::Status status = co_await CheckStays(ctx, db, kept.payer()); !status.ok()) co_return status;
+    if (absl::Status stays = co_await CheckStays(ctx, db, row); !stays.ok()) co_return stays;
     OwnedAccount deposit, interest;
     deposit.set_account(id), deposit.set_owner(id);
     interest.set_account(shards.InterestBeside(id)), interest.set_owner(interest.account());
@@ -309,9 +309,9 @@ HostedService HostedDeposits() {
   return {.name = "deposits",
           .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
-            auto db =
-                apps::OpenData(env, *data, "deposits",
-                               {kTermsSchema, Orders::Schema(), apps::SagaSchema(kBreaks), kLeavingSchema});
+            auto db = apps::OpenData(env, *data, "deposits",
+                                     {kTermsSchema, Orders::Schema(), apps::SagaSchema(kBreaks),
+                                      kLeavingSchema, apps::kRefusalsSchema});
             if (!db.ok()) return db.status();
             return std::make_unique<DepositsService>(**db, env);
           }};

@@ -26,9 +26,6 @@ const char kLoansSchema[] =
 const char kOffersSchema[] =
     "ALTER TABLE loans ADD COLUMN open_until_ms INTEGER NOT NULL DEFAULT 0;"
     "CREATE INDEX loans_of ON loans(owner, open_until_ms)";
-// The rounds of repayments whose instalments were not the next.
-const char kRefusalsSchema[] =
-    "CREATE TABLE refusals(repayment INTEGER, round INTEGER, PRIMARY KEY(repayment, round)) STRICT";
 constexpr char kAcceptances[] = "acceptances";
 constexpr int64_t kOfferMs = 7 * int64_t{86'400'000};
 constexpr double kLeastProbability = 0.6;
@@ -119,7 +116,7 @@ struct LoanRequestService final : LoanRequests::CoroutineService {
   Coroutine PayOut(Context& ctx, apps::SagaRow& row) {
     Loan loan;
     if (absl::Status read = Read(row.bytes, row.id, &loan); !read.ok()) co_return read;
-    if (absl::Status stays = co_await CheckStays(ctx, db, row.owner); !stays.ok()) {
+    if (absl::Status stays = co_await CheckStays(ctx, db, row); !stays.ok()) {
       row.open = !absl::IsFailedPrecondition(stays);
       if (!row.open) row.state = kNotPaidOut;
       co_return stays;
@@ -184,30 +181,24 @@ struct LoanRequestService final : LoanRequests::CoroutineService {
     co_return co_await repayments.Give(ctx, order, ids->ids(0), request.customer(), loan.id(), reply);
   }
 
-  // Takes the instalment, or keeps that this round of the order is refused. All attempts have the first one's answer.
   Coroutine Take(Context& ctx, const apps::SagaRow& row, const KeptPayment& kept) {
-    bool taken = false;
-    absl::Status status = co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
-      absl::Status done = s.Query("SELECT 1 FROM instalments WHERE repayment = ?1 AND round = ?2",
-                                  {row.id, uint64_t{row.round}}, [&](const SqlRow&) { taken = true; });
-      if (!done.ok() || taken) return done;
+    co_return co_await apps::DecideOnce(ctx, db, row.id, row.round, [&](SqlSession& s) {
+      bool taken = false;
+      absl::Status status = s.Query("SELECT 1 FROM instalments WHERE repayment = ?1 AND round = ?2",
+                                    {row.id, uint64_t{row.round}}, [&](const SqlRow&) { taken = true; });
+      if (!status.ok() || taken) return status;
       // An attempt that is late, after its order has ended, takes nothing.
-      done = s.Execute(
+      status = s.Execute(
           "UPDATE instalments SET repayment = ?2, round = ?3 WHERE loan = ?4 AND number = ?5 AND number ="
           " (SELECT min(i.number) FROM instalments i WHERE i.loan = ?4 AND NOT EXISTS"
           " (SELECT 1 FROM payments WHERE id = i.repayment AND round = i.round AND state <> ?1))"
-          " AND EXISTS (SELECT 1 FROM payments WHERE id = ?2 AND round = ?3 AND state = ?6)"
-          " AND NOT EXISTS (SELECT 1 FROM refusals WHERE refusals.repayment = ?2 AND refusals.round = ?3)",
+          " AND EXISTS (SELECT 1 FROM payments WHERE id = ?2 AND round = ?3 AND state = ?6)",
           {Payment::REFUSED, row.id, uint64_t{row.round}, kept.payee(), uint64_t{kept.number()},
            Payment::PENDING});
-      taken = s.changes() == 1;
-      if (!done.ok() || taken) return done;
-      return s.Execute("INSERT INTO refusals(repayment, round) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
-                       {row.id, uint64_t{row.round}});
+      if (status.ok() && s.changes() == 0)
+        return absl::FailedPreconditionError(Join("instalment ", kept.number(), " is not the next to pay"));
+      return status;
     });
-    if (status.ok() && !taken)
-      status = absl::FailedPreconditionError(Join("instalment ", kept.number(), " is not the next to pay"));
-    co_return status;
   }
 
   // The limit of the loan's account admits it, also before money from another shard has arrived.
@@ -313,9 +304,10 @@ HostedService HostedLoanRequest() {
   return {.name = "loan-request",
           .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
-            auto db = apps::OpenData(env, *data, "loan-request",
-                                     {kLoansSchema, apps::kOnceSchema, apps::SagaSchema(kAcceptances),
-                                      Orders::Schema(), kLeavingSchema, kOffersSchema, kRefusalsSchema});
+            auto db =
+                apps::OpenData(env, *data, "loan-request",
+                               {kLoansSchema, apps::kOnceSchema, apps::SagaSchema(kAcceptances),
+                                Orders::Schema(), kLeavingSchema, kOffersSchema, apps::kRefusalsSchema});
             if (!db.ok()) return db.status();
             return std::make_unique<LoanRequestService>(**db, env);
           }};

@@ -19,6 +19,7 @@
 
 namespace curtail::bank {
 
+// `refused` is 0 but for trades of before kRefusalsSchema.
 const char kTradesSchema[] =
     "CREATE TABLE trades(id INTEGER PRIMARY KEY, owner INTEGER NOT NULL, symbol TEXT NOT NULL, units INTEGER"
     " NOT NULL, refused INTEGER NOT NULL) STRICT;"
@@ -114,25 +115,23 @@ struct WealthManagementService final : WealthManagement::CoroutineService {
     co_return status;
   }
 
-  // Enters the trade, which decides whether a sale has its units. All attempts have the first one's answer.
+  // Enters the trade, which decides whether a sale has its units.
   Coroutine Take(Context& ctx, const apps::SagaRow& row, const KeptPayment& kept) {
     const Trade& trade = kept.trade();
-    bool entered = false, refused = false;
-    absl::Status status = co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+    absl::Status decided = co_await apps::DecideOnce(ctx, db, row.id, row.round, [&](SqlSession& s) {
+      bool entered = false, refused = false;
       absl::Status done = s.Query("SELECT refused FROM trades WHERE id = ?1", {row.id},
                                   [&](const SqlRow& one) { entered = true, refused = one.Integer(0) != 0; });
       std::map<std::string, int64_t> held;
       if (done.ok() && !entered) done = CheckStays(s, row.owner);
       if (done.ok() && !entered && trade.sale()) done = Held(s, row.owner, &held);
+      if (done.ok() && (refused || (!entered && trade.sale() && held[trade.symbol()] < trade.units())))
+        done = absl::FailedPreconditionError(Join("you have fewer units of ", trade.symbol(), " to sell"));
       if (!done.ok() || entered) return done;
-      refused = trade.sale() && held[trade.symbol()] < trade.units();
-      return s.Execute("INSERT INTO trades(id, owner, symbol, units, refused) VALUES (?1, ?2, ?3, ?4, ?5)",
-                       {row.id, row.owner, trade.symbol(), trade.sale() ? -trade.units() : trade.units(),
-                        refused ? 1 : 0});
+      return s.Execute("INSERT INTO trades(id, owner, symbol, units, refused) VALUES (?1, ?2, ?3, ?4, 0)",
+                       {row.id, row.owner, trade.symbol(), trade.sale() ? -trade.units() : trade.units()});
     });
-    if (!status.ok()) co_return status;
-    if (refused)
-      co_return absl::FailedPreconditionError(Join("you have fewer units of ", trade.symbol(), " to sell"));
+    if (!decided.ok()) co_return decided;
     OwnedAccount investments;
     investments.set_account(shards.InvestmentsBeside(trade.account()));
     investments.set_owner(investments.account());
@@ -212,8 +211,9 @@ HostedService HostedWealthManagement() {
           .make = [data](Env& env) -> MadeService {
             absl::StatusOr<Prices> prices = Prices::Builtin();
             if (!prices.ok()) return prices.status();
-            auto db = apps::OpenData(env, *data, "wealth-management",
-                                     {Orders::Schema(), kTradesSchema, kLeavingSchema});
+            auto db =
+                apps::OpenData(env, *data, "wealth-management",
+                               {Orders::Schema(), kTradesSchema, kLeavingSchema, apps::kRefusalsSchema});
             if (!db.ok()) return db.status();
             return std::make_unique<WealthManagementService>(**db, env, *std::move(prices));
           }};

@@ -155,4 +155,24 @@ absl::Status Saga::FinishAll(absl::FunctionRef<bool()> stopping) {
   return first;
 }
 
+const char kRefusalsSchema[] =
+    "CREATE TABLE refusals(id INTEGER, round INTEGER, why TEXT NOT NULL, PRIMARY KEY(id, round)) STRICT";
+
+Coroutine DecideOnce(Context& ctx, SqlDatabase& db, uint64_t id, uint32_t round, Saga::Admit decide) {
+  absl::Status refused;
+  absl::Status status = co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+    absl::Status done =
+        s.Query("SELECT why FROM refusals WHERE id = ?1 AND round = ?2", {id, uint64_t{round}},
+                [&](const SqlRow& row) { refused = absl::FailedPreconditionError(Join(row.Text(0))); });
+    if (!done.ok() || !refused.ok()) return done;
+    done = decide(s);
+    if (!absl::IsFailedPrecondition(done)) return done;
+    refused = done;
+    return s.Execute("INSERT INTO refusals(id, round, why) VALUES (?1, ?2, ?3)",
+                     {id, uint64_t{round}, Message(refused)});
+  });
+  if (status.ok()) status = refused;
+  co_return status;
+}
+
 }  // namespace curtail::apps

@@ -92,4 +92,12 @@ class Saga {
   Finisher finisher_;
 };
 
+// A step of the schema of a service that calls DecideOnce().
+extern const char kRefusalsSchema[];
+
+// For a step that its own service decides: runs `decide` in a transaction. FAILED_PRECONDITION, by a `decide` that has written nothing,
+// stands for all attempts at this round of `id`: S2. Without that, an attempt that is refused could end the saga while
+// another one, which came later and was not refused, moves money.
+Coroutine DecideOnce(Context& ctx, SqlDatabase& db, uint64_t id, uint32_t round, Saga::Admit decide);
+
 }  // namespace curtail::apps

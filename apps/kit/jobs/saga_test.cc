@@ -38,7 +38,7 @@ std::unique_ptr<SqlDatabase> Open(const TempDir& dir, SagaIn in, const std::stri
   };
   SqlOptions options;
   options.path = in == SagaIn::kFile ? dir.File(name) : name;
-  options.migrations = {SagaSchema("trips")};
+  options.migrations = {SagaSchema("trips"), kRefusalsSchema};
   options.sync = false;
   if (in == SagaIn::kPostgresql) {
     static Server server;
@@ -305,6 +305,27 @@ TEST(SagaKill, TheNextProcessGoesOn) {
     EXPECT_EQ(next.Find(3, 7).state, kBooked);
     EXPECT_EQ(next.asked.size(), point >= 3 ? 0u : point == 2 ? 1u : 2u);
   }
+}
+
+TEST_P(SagaTest, ARefusalByTheServiceItselfStandsForItsRound) {
+  const auto db = Open(dir_, GetParam(), Join("refusals_", static_cast<int>(GetParam())));
+  absl::Status next = absl::FailedPreconditionError("too early");
+  int decided = 0;
+  const auto decide = [&](uint64_t id, uint32_t round) {
+    Context ctx(kMaxTestWait);
+    return RunHere(DecideOnce(ctx, *db, id, round, [&](SqlSession&) { return ++decided, next; }));
+  };
+  const absl::Status refused = decide(7, 0);
+  EXPECT_EQ(refused, next);
+  next = absl::OkStatus();
+  EXPECT_EQ(decide(7, 0), refused);
+  EXPECT_EQ(decided, 1);
+  EXPECT_TRUE(decide(7, 1).ok());
+  EXPECT_TRUE(decide(8, 0).ok());
+  next = absl::UnavailableError("the desk is closed");
+  EXPECT_EQ(decide(9, 0), next);
+  next = absl::OkStatus();
+  EXPECT_TRUE(decide(9, 0).ok()) << "that was no decision";
 }
 
 }  // namespace
