@@ -96,6 +96,8 @@ struct FaultyBank final : Bank::Service {
 
 class CheckTest : public BankTest {
  protected:
+  static constexpr int kOperations = kSanitized ? 60 : 200;
+
   // Returns the exit code of `bank check`, and sets `*text` to what it prints.
   int Check(const std::string& address, uint64_t seed, int operations, std::string* text) const {
     const std::string file = dir_.File("check");
@@ -111,9 +113,9 @@ class CheckTest : public BankTest {
 TEST_F(CheckTest, TheBankAnswersAsItsModel) {
   const uint64_t seed = TestSeed();
   std::string text;
-  EXPECT_EQ(Check(app_->AddressOf("front-end"), seed, 200, &text), 0) << text;
-  EXPECT_THAT(text, HasSubstr("200 operations of 3 customers"));
-  EXPECT_EQ(Check(app_->AddressOf("front-end"), seed, 200, &text), 104) << "its customers are there";
+  EXPECT_EQ(Check(app_->AddressOf("front-end"), seed, kOperations, &text), 0) << text;
+  EXPECT_THAT(text, HasSubstr(Join(kOperations, " operations of 3 customers")));
+  EXPECT_EQ(Check(app_->AddressOf("front-end"), seed, kOperations, &text), 104) << "its customers are there";
   EXPECT_EQ(Audit(), 0);
 }
 
@@ -123,7 +125,7 @@ TEST_F(CheckTest, TheBankAnswersAsItsModelWhileServicesAreKilled) {
   int how = -1;
   std::atomic<bool> ended{false};
   std::thread checks([&] {
-    how = Check(app_->AddressOf("front-end"), seed, 200, &text);
+    how = Check(app_->AddressOf("front-end"), seed, kOperations, &text);
     ended.store(true);
   });
   for (int i = 0; i < 3; ++i) {
@@ -157,7 +159,7 @@ TEST_F(CheckTest, FindsTheFaultsOfAServer) {
     std::string text;
     int how = 0;  // a check without the operation that shows the fault ends with 0
     for (int i = 0; how == 0 && i < (fault == Fault::kNone ? 1 : 8); ++i)
-      how = Check((*server)->addresses()[0], ++seed, 100, &text);
+      how = Check((*server)->addresses()[0], ++seed, kOperations / 2, &text);
     EXPECT_EQ(how, fault == Fault::kNone ? 0 : 99) << text;
     EXPECT_THAT(text, HasSubstr(found));
     EXPECT_THAT(text, HasSubstr(Join("seed ", seed)));
