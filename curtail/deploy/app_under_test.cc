@@ -38,20 +38,20 @@ absl::StatusOr<std::unique_ptr<AppUnderTest>> AppUnderTest::Start(Topology topol
   return app;
 }
 
-void AppUnderTest::Stall(const std::string& service) const {
+void AppUnderTest::Stall(const std::string& service, int number) const {
   for (const Instance& instance : deployment_->instances()) {
-    if (instance.service->name == service && instance.process != nullptr) instance.process->Pause();
+    if (instance.Is(service, number) && instance.process != nullptr) instance.process->Pause();
   }
 }
 
-void AppUnderTest::GoOn(const std::string& service) const {
+void AppUnderTest::GoOn(const std::string& service, int number) const {
   for (const Instance& instance : deployment_->instances()) {
-    if (instance.service->name == service && instance.process != nullptr) instance.process->Resume();
+    if (instance.Is(service, number) && instance.process != nullptr) instance.process->Resume();
   }
 }
 
-absl::Status AppUnderTest::Restart(const std::string& service, const Launch& launch) {
-  return deployment_->Restart(service, launch, kDrain);
+absl::Status AppUnderTest::Restart(const std::string& service, const Launch& launch, int instance) {
+  return deployment_->Restart(service, launch, kDrain, instance);
 }
 
 absl::Status AppUnderTest::AwaitQuiet(Deadline deadline) const {

@@ -35,25 +35,30 @@ struct AppOptions {
 };
 
 // An AppUnderTest ends its processes. Thread-compatible: AddressOf() may be called from any thread.
-// Methods that take a service mean all of its instances. REQUIRES: the topology has the service.
+// Methods that take a service mean all of its instances, or the given one. REQUIRES: the topology
+// has the service.
 class AppUnderTest {
  public:
+  static constexpr int kAll = Deployment::kAll;
+
   // Starts the services, callers last, and waits until they are ready. Errors: those of
   // Deployment::Start().
   static absl::StatusOr<std::unique_ptr<AppUnderTest>> Start(Topology topology, AppOptions options = {});
   AppUnderTest(const AppUnderTest&) = delete;
   AppUnderTest& operator=(const AppUnderTest&) = delete;
 
-  void Kill(const std::string& service) { deployment_->Kill(service); }
+  void Kill(const std::string& service, int instance = kAll) { deployment_->Kill(service, instance); }
   // Holds it up, as a machine does that swaps. All its threads have stopped when this returns.
-  void Stall(const std::string& service) const;
+  void Stall(const std::string& service, int instance = kAll) const;
   // Ends the stall.
-  void GoOn(const std::string& service) const;
+  void GoOn(const std::string& service, int instance = kAll) const;
   // Starts it at its old address, drained before if it runs, and waits until it is ready. Errors:
   // those of Deployment::Restart().
-  absl::Status Restart(const std::string& service) { return Restart(service, launch_); }
+  absl::Status Restart(const std::string& service, int instance = kAll) {
+    return Restart(service, launch_, instance);
+  }
   // Restarts it with a full disk, or under another program.
-  absl::Status Restart(const std::string& service, const Launch& launch);
+  absl::Status Restart(const std::string& service, const Launch& launch, int instance = kAll);
 
   // Waits until no curtail service that runs has a call open. Errors: DEADLINE_EXCEEDED, with the
   // name of one that has; those of a call. REQUIRES: AppOptions::admin.

@@ -392,25 +392,25 @@ void Deployment::Tend() {
   }
 }
 
-void Deployment::Kill(const std::string& service) {
+void Deployment::Kill(const std::string& service, int number) {
   for (Instance& instance : instances_) {
-    if (instance.service->name != service || instance.process == nullptr) continue;
+    if (!instance.Is(service, number) || instance.process == nullptr) continue;
     instance.process->Kill();
     instance.process = nullptr;
     Enter(instance, Instance::State::kEnded);
   }
 }
 
-absl::Status Deployment::Restart(const std::string& service, const Launch& launch, Nanos grace) {
+absl::Status Deployment::Restart(const std::string& service, const Launch& launch, Nanos grace, int number) {
   absl::Status status;
   for (Instance& instance : instances_) {
-    if (instance.service->name != service) continue;
+    if (!instance.Is(service, number)) continue;
     if (instance.process != nullptr) status.Update(instance.process->End(grace));
     status.Update(Spawn(instance, launch));
   }
   const Deadline deadline = Deadline::In(options_.start_timeout);
   for (Instance& instance : instances_) {
-    if (instance.service->name != service || !status.ok()) continue;
+    if (!instance.Is(service, number) || !status.ok()) continue;
     status = AwaitReady(instance, deadline, kHealthTimeout);
   }
   return status;

@@ -51,6 +51,9 @@ struct Instance {
   std::unique_ptr<Process> process;
   bool left = false;  // has ended, as Scale() wanted
 
+  // True if it belongs to the service `of`, and has the number `one` unless that is negative.
+  bool Is(const std::string& of, int one) const { return service->name == of && (one < 0 || number == one); }
+
  private:
   friend class Deployment;
   bool heard = false;       // where it listens
@@ -93,6 +96,8 @@ struct DeploymentOptions {
 
 class Deployment {
  public:
+  static constexpr int kAll = -1;  // instances of a service
+
   // Starts service after service and waits until each is ready. `topology` and `stop` outlive the
   // object. Errors: those of Process and CommandOf; ABORTED (an instance ended, with the end of its
   // log); DEADLINE_EXCEEDED; CANCELLED when `stop` was set; those of CpuGroups where a service has
@@ -110,11 +115,13 @@ class Deployment {
   void Tend();
   // ABORTED when an instance has ended, for callers that do not want it back.
   absl::Status Check();
-  // Kills the instances of a service (SIGKILL). They are not started again by themselves.
-  void Kill(const std::string& service);
+  // Kills the instances of a service (SIGKILL), or the one of a number. They are not started again
+  // by themselves.
+  void Kill(const std::string& service, int number = kAll);
   // Drains the instances of a service that run, for `grace` at most. Starts all of them, each at
-  // its old address, and waits until they are ready. Errors: as Start(); those of Process::End().
-  absl::Status Restart(const std::string& service, const Launch& launch, Nanos grace);
+  // its old address, and waits until they are ready. A number restricts it to one instance. Errors:
+  // as Start(); those of Process::End().
+  absl::Status Restart(const std::string& service, const Launch& launch, Nanos grace, int number = kAll);
   // Has a service run so many instances from now on: Tend() starts what is missing, and ends what
   // is too much once callers do not know it any more. Errors: INVALID_ARGUMENT, FAILED_PRECONDITION
   // (it does not scale while serving; says which do). REQUIRES: DeploymentOptions::registry.

@@ -17,20 +17,24 @@ constexpr int kActsInFault = 8, kWritesBetween = 4;
 // One page of the log's index, which SQLite maps; and little more than nothing.
 constexpr uint64_t kSharedBytes = 32 << 10, kRoomBytes = 8 << 10;
 
+std::string NameOf(const std::string& service, int instance) {
+  return instance < 0 ? service : Join(service, " ", instance);
+}
+
 void ExpectStarted(const absl::Status& started) { EXPECT_TRUE(started.ok()) << started; }
 
 }  // namespace
 
-Fault KillOf(deploy::AppUnderTest* app, const std::string& service) {
-  return {.name = service + " is killed",
-          .strike = [=] { app->Kill(service); },
-          .mend = [=] { ExpectStarted(app->Restart(service)); }};
+Fault KillOf(deploy::AppUnderTest* app, const std::string& service, int instance) {
+  return {.name = NameOf(service, instance) + " is killed",
+          .strike = [=] { app->Kill(service, instance); },
+          .mend = [=] { ExpectStarted(app->Restart(service, instance)); }};
 }
 
-Fault StallOf(deploy::AppUnderTest* app, const std::string& service) {
-  return {.name = service + " stands still",
-          .strike = [=] { app->Stall(service); },
-          .mend = [=] { app->GoOn(service); }};
+Fault StallOf(deploy::AppUnderTest* app, const std::string& service, int instance) {
+  return {.name = NameOf(service, instance) + " stands still",
+          .strike = [=] { app->Stall(service, instance); },
+          .mend = [=] { app->GoOn(service, instance); }};
 }
 
 Fault FullDiskOf(deploy::AppUnderTest* app, const std::string& service, bool refuses) {

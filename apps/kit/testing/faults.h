@@ -23,10 +23,12 @@ struct Fault {
   bool refuses = false;   // some write fails meanwhile
 };
 
-// A fault of a service is one of all its instances. The test fails if a process does not start again. The objects
-// outlive the faults.
-Fault KillOf(deploy::AppUnderTest* app, const std::string& service);
-Fault StallOf(deploy::AppUnderTest* app, const std::string& service);
+// A fault of a service is one of all its instances, or of the one of a number. The test fails if a process does not start
+// again. The objects outlive the faults.
+Fault KillOf(deploy::AppUnderTest* app, const std::string& service,
+             int instance = deploy::AppUnderTest::kAll);
+Fault StallOf(deploy::AppUnderTest* app, const std::string& service,
+              int instance = deploy::AppUnderTest::kAll);
 // The service has room for little more than SQLite's shared index, and runs without AppOptions::launch meanwhile.
 // `refuses`: a write of a user fails then.
 Fault FullDiskOf(deploy::AppUnderTest* app, const std::string& service, bool refuses);
