@@ -70,7 +70,9 @@ Orders::Orders(SqlDatabase& db, Env& env, int again, AroundTransfer around, cons
       around_(std::move(around)),
       access_(access),
       banks_(banks),
-      sagas_(db, kTable, [this](Context& ctx, apps::SagaRow& row) { return Book(ctx, row); }) {
+      sagas_(
+          db, kTable, [this](Context& ctx, apps::SagaRow& row) { return Book(ctx, row); },
+          /*callers_time=*/std::chrono::seconds(5), /*waits=*/Payment::SCHEDULED) {
   sagas_.WorkWhileServing(env);
 }
 

@@ -41,11 +41,12 @@ std::string SagaSchema(std::string_view table) {
       "(due_ms, id) WHERE open = 1");
 }
 
-Saga::Saga(SqlDatabase& db, std::string_view table, Step step, Nanos callers_time)
+Saga::Saga(SqlDatabase& db, std::string_view table, Step step, Nanos callers_time, int waits)
     : db_(db),
       table_(table),
       step_(std::move(step)),
       callers_time_(callers_time),
+      waits_(waits),
       finisher_([this](auto stopping) { return FinishAll(stopping); }) {}
 
 Coroutine Saga::Begin(Context& ctx, const Once& once, int again, SagaRow* row, Admit admit) {
@@ -54,7 +55,15 @@ Coroutine Saga::Begin(Context& ctx, const Once& once, int again, SagaRow* row, A
 }
 
 int64_t Saga::CallersDue() const {
-  return NowMs() + std::chrono::duration_cast<std::chrono::milliseconds>(callers_time_).count();
+  return Now() + std::chrono::duration_cast<std::chrono::milliseconds>(callers_time_).count();
+}
+
+int64_t Saga::Now() const {
+  const int64_t now = NowMs();
+  int64_t latest = latest_ms_.load(std::memory_order_relaxed);
+  while (latest < now && !latest_ms_.compare_exchange_weak(latest, now, std::memory_order_relaxed)) {
+  }
+  return now;
 }
 
 absl::Status Saga::Keep(SqlSession& s, const Once& once, int again, const Admit& admit, SagaRow* row) const {
@@ -128,9 +137,27 @@ Coroutine Saga::Find(Context& ctx, uint64_t owner, uint64_t id, SagaRow* row) {
   });
 }
 
-absl::Status Saga::FinishAll(absl::FunctionRef<bool()> stopping) {
-  absl::Status first;
+absl::Status Saga::CatchUp() {
+  constexpr int64_t kSetBackMs = 1000;
   const int64_t now = NowMs();
+  if (now < latest_ms_.load(std::memory_order_relaxed) - kSetBackMs) {
+    catch_up_ = 2;
+    latest_ms_.store(now, std::memory_order_relaxed);
+  }
+  if (catch_up_ == 0) return absl::OkStatus();
+  absl::Status status = db_.Write(Deadline::In(kStepTime), [&](SqlSession& s) {
+    return s.Execute(
+        Join("UPDATE ", table_, " SET due_ms = ?1 WHERE open = 1 AND due_ms > ?1 AND state <> ?2"),
+        {CallersDue(), waits_});
+  });
+  catch_up_ -= status.ok() ? 1 : 0;
+  return status;
+}
+
+absl::Status Saga::FinishAll(absl::FunctionRef<bool()> stopping) {
+  absl::Status first = CatchUp();
+  if (!first.ok()) return first;
+  const int64_t now = Now();
   int64_t due = 0;
   uint64_t id = 0, seen = kRowsAtOnce;
   while (seen == kRowsAtOnce && !stopping()) {

@@ -14,9 +14,11 @@
 //  S3  The outcome is the next state. It is written if the row still has the state of before: of two attempts one writes, and
 //      both go on from what is written.
 //  S4  A row that is open is gone on with even if its caller is gone, by a thread, from the time at which it is due.
+//      A clock that was ahead does not delay it: unless the row is in the state `waits`, its time is its caller's only.
 //  S5  A row that has ended stays as it is. But a repetition of one that ended in the state `again` begins its next round.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -55,15 +57,17 @@ std::string SagaSchema(std::string_view table);
 // the errors of SqlDatabase, too.
 class Saga {
  public:
-  static constexpr int kNeverAgain = -1;
+  static constexpr int kNeverAgain = -1, kNeverWaits = -1;
   // Attempts what `row.state` wants, and sets what has come of it: state, open, bytes. May run several times, also at once. An
   // error that leaves `row` alone is no outcome, and is tried again. With an outcome, it is what the caller is told.
   using Step = std::function<Coroutine(Context& ctx, SagaRow& row)>;
   // Runs in the transaction that keeps a new row. An error keeps nothing.
   using Admit = std::function<absl::Status(SqlSession& s)>;
 
-  // `db` has SagaSchema(table), and outlives the object. The thread leaves a row to its caller for `callers_time`.
-  Saga(SqlDatabase& db, std::string_view table, Step step, Nanos callers_time = std::chrono::seconds(5));
+  // `db` has SagaSchema(table), and outlives the object. The thread leaves a row to its caller for `callers_time`. A row in the state
+  // `waits` waits for a time that the application gave.
+  Saga(SqlDatabase& db, std::string_view table, Step step, Nanos callers_time = std::chrono::seconds(5),
+       int waits = kNeverWaits);
   // Has `env` start the thread once all services can be called, and stop it before any is gone.
   void WorkWhileServing(Env& env) { finisher_.WorkWhileServing(env); }
 
@@ -76,11 +80,15 @@ class Saga {
   Coroutine Replace(Context& ctx, const SagaRow& row, SagaRow* next);
   // Looks for a saga of `owner`; `row->id` stays 0 if there is none.
   Coroutine Find(Context& ctx, uint64_t owner, uint64_t id, SagaRow* row);
-  // Goes on with those whose callers have left them. Returns the first error; a refusal is none. May block.
+  // Goes on with those whose callers have left them. Returns the first error; a refusal is none. May block. For one thread.
   absl::Status FinishAll(absl::FunctionRef<bool()> stopping);
 
  private:
   int64_t CallersDue() const;
+  // Reads the clock, and notes that it has been there.
+  int64_t Now() const;
+  // Lets rows be due that were begun when the clock was ahead: after a start, and once it was set back.
+  absl::Status CatchUp();
   absl::Status Keep(SqlSession& s, const Once& once, int again, const Admit& admit, SagaRow* row) const;
   // Writes `*next` in place of `row`, or sets it to what somebody else has written: S3.
   absl::Status Move(SqlSession& s, const SagaRow& row, SagaRow* next) const;
@@ -89,6 +97,13 @@ class Saga {
   const std::string table_;
   const Step step_;
   const Nanos callers_time_;
+  const int waits_;
+
+  // Atomic, relaxed: only a hint that the clock was set back. The latest time that it had since CatchUp().
+  mutable std::atomic<int64_t> latest_ms_{0};
+  // Owned by the thread of FinishAll(). Rounds; the second is for a row whose time was read before the clock was set back.
+  int catch_up_ = 2;
+
   Finisher finisher_;
 };
 

@@ -54,7 +54,9 @@ class Agency {
  public:
   explicit Agency(std::unique_ptr<SqlDatabase> db, Nanos callers_time = Nanos::zero())
       : db_(std::move(db)),
-        trips(*db_, "trips", [this](Context& ctx, SagaRow& row) { return Step(ctx, row); }, callers_time) {}
+        trips(
+            *db_, "trips", [this](Context& ctx, SagaRow& row) { return Step(ctx, row); }, callers_time,
+            /*waits=*/kFlight) {}
 
   absl::Status Begin(const Context& named, SagaRow* row, Saga::Admit admit = nullptr) {
     Context ctx(kMaxTestWait);
@@ -188,6 +190,14 @@ TEST_P(SagaTest, TheThreadBeginsAtTheTimeThatIsGiven) {
   ASSERT_TRUE(agency_.FinishAll().ok());
   EXPECT_THAT(agency_.asked, ElementsAre("flight 7.0"));
   EXPECT_EQ(agency_.Find(3, 8).due_ms, late.due_ms);
+}
+
+TEST_P(SagaTest, AClockThatWasAheadDoesNotDelayTheThread) {
+  SagaRow left = NewTrip(7);
+  left.due_ms = NowMs() + 3'600'000;  // as if its caller had begun with a clock an hour ahead, and died
+  ASSERT_TRUE(agency_.Begin(plain_, &left).ok());
+  ASSERT_TRUE(agency_.FinishAll().ok());
+  EXPECT_EQ(agency_.Find(3, 7).state, kBooked);
 }
 
 // Property: of one who takes a step and one who takes it back, one wins.
