@@ -16,7 +16,7 @@
 namespace curtail::bank {
 
 void BankTest::SetUp() {
-  app_ = apps::StartApp(BANK_TOPOLOGY, {.set = {"load-balancer.replicas=0", "data=" + Folder()}});
+  app_ = apps::StartApp(BANK_TOPOLOGY, Form());
   front_ = Connect();
   Fill();
   Fill();  // deposits nothing more, opens nothing more

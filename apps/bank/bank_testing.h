@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "apps/bank/data.h"
+#include "apps/kit/testing/start_app.h"
 #include "bank.curtail.h"
 #include "curtail/base/temp_dir_testing.h"
 #include "curtail/base/testing.h"
@@ -41,6 +42,8 @@ class BankTest : public testing::Test {
  protected:
   void SetUp() override;
   void TearDown() override;
+  // How SetUp() starts the bank.
+  virtual apps::Deployed Form() const { return {.set = {"load-balancer.replicas=0", "data=" + Folder()}}; }
 
   std::string Folder() const { return dir_.File("data"); }
   std::unique_ptr<Channel> Connect() {
