@@ -43,6 +43,7 @@ AppRequests UserRequests(std::string service, std::string application, std::vect
             if (!folder.ok()) return folder.status();
             absl::StatusOr<std::vector<LoadUser>> users = ReadLoadUsers(*folder, application);
             if (!users.ok()) return users.status();
+            options.folder = *folder;
             return make(*std::move(users), options);
           }};
 }

@@ -23,6 +23,7 @@ struct UserWorkloadOptions {
   std::string users = "uniform";  // who sends: also "zipf:S" or "skew:S", see curtail/load/drive/choice.h
   uint64_t seed = 1;
   RequestOptions given;  // for the application's own options
+  std::string folder = {};  // where the fill command has left the sessions, and what else it leaves
 };
 
 // Returns who of `count` users sends which request. Errors: INVALID_ARGUMENT: the mix is none of `mixes`, or `users` is wrong.

@@ -368,8 +368,13 @@ class HostBuilder {
     MadeService service = hosted.make(env);
     if (absl::Status calls = CheckCalls(hosted, env); !calls.ok()) return calls;
     if (!service.ok()) return service.status();
-    for (auto& beside : env.impl_->beside) served_.push_back(std::move(beside));
     Instance& instance = instances_.back();
+    for (auto& beside : env.impl_->beside) {
+      if (flags_.together()) {
+        if (absl::Status added = instance.target->Serve(*beside); !added.ok()) return added;
+      }
+      served_.push_back(std::move(beside));
+    }
     if (!flags_.together()) {
       served_.push_back(*std::move(service));
       return absl::OkStatus();

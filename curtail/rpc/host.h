@@ -75,8 +75,8 @@ class Env {
   // nothing of the work is left. It may call the peers from threads of its own.
   void WhileServing(std::function<void()> start, std::function<void()> stop);
 
-  // Another gRPC service of this process, beside the one that is made: a page, an older API.
-  // No other service of the process calls it there.
+  // Another gRPC service of this process, beside the one that is made: a page, an older API. Other
+  // services call it by a stub of its type and the name of this service.
   void AlsoServe(std::unique_ptr<Service> service);
 
   // Has the Env own what outlives the service. Destroyed in the opposite order, after the service.

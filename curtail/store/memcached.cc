@@ -50,7 +50,8 @@ absl::Status Memcached::Exchange(const Command& command, Deadline deadline, Stre
       return absl::UnavailableError(Join("memcached ", address(), " answered what was not asked: ",
                                          second ? "a second answer" : answer.text));
     }
-    if (answer.kind != command.yes && answer.kind != command.no && answer.kind != Answer::Kind::kRefused) {
+    if (answer.kind != command.yes && answer.kind != command.no && answer.kind != command.neither &&
+        answer.kind != Answer::Kind::kRefused) {
       return absl::UnavailableError(
           Join("memcached ", address(), " answered another command than it was asked, with \"",
                answer.kind == Answer::Kind::kValue ? "a value" : answer.text, "\""));
@@ -128,13 +129,26 @@ absl::Status Memcached::Refused(const Answer& answer) const {
 absl::Status Memcached::Get(std::string_view key, Deadline deadline, bool* found, std::string* value) {
   std::string head;
   memcached::AppendGet(key, &head);
+  uint64_t none = 0;
+  return Get(head, deadline, found, value, &none);
+}
+
+absl::Status Memcached::GetVersioned(std::string_view key, Deadline deadline, bool* found, std::string* value,
+                                     uint64_t* version) {
+  std::string head;
+  memcached::AppendVersionedGet(key, &head);
+  return Get(head, deadline, found, value, version);
+}
+
+absl::Status Memcached::Get(std::string_view head, Deadline deadline, bool* found, std::string* value,
+                            uint64_t* version) {
   const Command command{.head = head, .yes = Answer::Kind::kValue, .no = Answer::Kind::kMiss};
   Answer answer;
   StreamPool::Lease lease;
   if (absl::Status status = Run(command, deadline, &answer, &lease); !status.ok()) return status;
   if (answer.kind == Answer::Kind::kRefused) return Refused(answer);
   *found = answer.kind == Answer::Kind::kValue;
-  if (*found) value->assign(answer.value);
+  if (*found) value->assign(answer.value), *version = answer.version;
   return absl::OkStatus();
 }
 
@@ -164,13 +178,30 @@ absl::Status Memcached::Set(std::string_view key, std::string_view value, bool i
                             bool* stored) {
   std::string head;
   memcached::AppendSetHead(key, value.size(), if_absent, &head);
+  return Set({.head = head,
+              .body = value,
+              .tail = memcached::kLineEnd,
+              .writes = true,
+              .no = if_absent ? Answer::Kind::kNotStored : Answer::Kind::kDone},
+             deadline, stored);
+}
+
+absl::Status Memcached::Replace(std::string_view key, std::string_view value, uint64_t version,
+                                Deadline deadline, bool* stored) {
+  std::string head;
+  memcached::AppendReplaceHead(key, value.size(), version, &head);
+  return Set({.head = head,
+              .body = value,
+              .tail = memcached::kLineEnd,
+              .writes = true,
+              .no = Answer::Kind::kNotStored,
+              .neither = Answer::Kind::kMiss},
+             deadline, stored);
+}
+
+absl::Status Memcached::Set(const Command& command, Deadline deadline, bool* stored) {
   Answer answer;
   StreamPool::Lease lease;
-  const Command command{.head = head,
-                        .body = value,
-                        .tail = memcached::kLineEnd,
-                        .writes = true,
-                        .no = if_absent ? Answer::Kind::kNotStored : Answer::Kind::kDone};
   if (absl::Status status = Run(command, deadline, &answer, &lease); !status.ok()) return status;
   if (answer.kind == Answer::Kind::kRefused) return Refused(answer);
   *stored = answer.kind == Answer::Kind::kDone;

@@ -49,6 +49,9 @@ class Memcached {
 
   // REQUIRES, of all: key and value pass memcached::CheckKey() and memcached::CheckValue().
   [[nodiscard]] absl::Status Get(std::string_view key, Deadline deadline, bool* found, std::string* value);
+  // The same with the version of the value, for Replace().
+  [[nodiscard]] absl::Status GetVersioned(std::string_view key, Deadline deadline, bool* found,
+                                          std::string* value, uint64_t* version);
   // The values of many keys, kMaxGets in a round trip; none for a key that is not there. After an
   // error those that came before it are there.
   [[nodiscard]] absl::Status GetAll(std::span<const std::string> keys, Deadline deadline,
@@ -59,6 +62,11 @@ class Memcached {
   // the key is gone.
   [[nodiscard]] absl::Status Set(std::string_view key, std::string_view value, bool if_absent,
                                  Deadline deadline, bool* stored);
+  // Sets the value of a key that has the value of this version. `stored` is false if the key has
+  // another one, or none. It may also be false after a restart of memcached or a lost answer, while
+  // the value was stored: read again. Further errors: those of Set().
+  [[nodiscard]] absl::Status Replace(std::string_view key, std::string_view value, uint64_t version,
+                                     Deadline deadline, bool* stored);
   [[nodiscard]] absl::Status Delete(std::string_view key, Deadline deadline, bool* found);
   // Forgets everything.
   [[nodiscard]] absl::Status Flush(Deadline deadline);
@@ -73,7 +81,8 @@ class Memcached {
     std::string_view head, body, tail;
     bool writes = false;
     // The kinds that answer it, beside a refusal.
-    memcached::Answer::Kind yes = memcached::Answer::Kind::kDone, no = memcached::Answer::Kind::kDone;
+    memcached::Answer::Kind yes = memcached::Answer::Kind::kDone, no = memcached::Answer::Kind::kDone,
+                            neither = memcached::Answer::Kind::kDone;
     size_t answers = 1;
   };
   // Hears of each answer by its number; of all of them again if the command is sent again. Views of
@@ -88,6 +97,9 @@ class Memcached {
   // worth a try.
   absl::Status RunOnce(const Command& command, Deadline deadline, OnAnswer on_answer,
                        StreamPool::Lease* lease, bool* again);
+  absl::Status Set(const Command& command, Deadline deadline, bool* stored);
+  absl::Status Get(std::string_view head, Deadline deadline, bool* found, std::string* value,
+                   uint64_t* version);
   // Sends the command and reads the answers.
   absl::Status Exchange(const Command& command, Deadline deadline, Stream& stream, OnAnswer on_answer,
                         bool* sent, bool* closed) const;

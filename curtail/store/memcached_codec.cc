@@ -51,8 +51,8 @@ ParsedAnswer Broken(size_t consumed, std::string_view text) {
 }
 
 // The number that `text` begins with, up to a space or the end.
-std::optional<size_t> LeadingNumber(std::string_view text) {
-  size_t number = 0;
+std::optional<uint64_t> LeadingNumber(std::string_view text) {
+  uint64_t number = 0;
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, number);
   if (error != std::errc() || (rest != end && *rest != ' ')) return std::nullopt;
@@ -61,14 +61,20 @@ std::optional<size_t> LeadingNumber(std::string_view text) {
 
 // `line` is "VA SIZE FLAGS..." without its end.
 ParsedAnswer ParseValue(std::string_view bytes, std::string_view line) {
-  const std::optional<size_t> size = LeadingNumber(line.substr(3));
+  const std::optional<uint64_t> size = LeadingNumber(line.substr(3));
   if (!size) return Broken(line.size() + 2, "a value without its size");
   if (*size > kMaxValueBytes) return Broken(line.size() + 2, "a value of more than 1 MiB");
   const size_t begin = line.size() + 2;
   const size_t total = begin + *size + 2;
   if (bytes.size() < total) return {.wanted = total};
   if (bytes.substr(total - 2, 2) != kLineEnd) return Broken(total, "a value without an end");
-  return Whole(total, {.kind = Answer::Kind::kValue, .value = bytes.substr(begin, *size)});
+  Answer answer{.kind = Answer::Kind::kValue, .value = bytes.substr(begin, *size)};
+  if (const size_t flag = line.find(" c"); flag != std::string_view::npos) {
+    const std::optional<uint64_t> version = LeadingNumber(line.substr(flag + 2));
+    if (!version) return Broken(total, "a value with a wrong version");
+    answer.version = *version;
+  }
+  return Whole(total, answer);
 }
 
 // The kind of an answer that is a line of one word (and flags).
@@ -76,7 +82,7 @@ std::optional<Answer::Kind> KindOf(std::string_view line) {
   const std::string_view word = line.substr(0, line.find(' '));
   if (word == "EN" || word == "NF") return Answer::Kind::kMiss;
   if (word == "HD" || word == "OK") return Answer::Kind::kDone;
-  if (word == "NS") return Answer::Kind::kNotStored;
+  if (word == "NS" || word == "EX") return Answer::Kind::kNotStored;
   if (word == "SERVER_ERROR") return Answer::Kind::kRefused;
   return std::nullopt;
 }
@@ -108,10 +114,22 @@ void AppendGet(std::string_view key, std::string* out) {
   out->append(kLineEnd);
 }
 
+void AppendVersionedGet(std::string_view key, std::string* out) {
+  out->append("mg ");
+  AppendKey(key, " v c", out);
+  out->append(kLineEnd);
+}
+
 void AppendSetHead(std::string_view key, size_t value_bytes, bool if_absent, std::string* out) {
   out->append("ms ");
   AppendKey(key, Join(" ", value_bytes), out);
   out->append(if_absent ? " ME\r\n" : "\r\n");
+}
+
+void AppendReplaceHead(std::string_view key, size_t value_bytes, uint64_t version, std::string* out) {
+  out->append("ms ");
+  AppendKey(key, Join(" ", value_bytes), out);
+  out->append(Join(" C", version, kLineEnd));
 }
 
 void AppendDelete(std::string_view key, std::string* out) {

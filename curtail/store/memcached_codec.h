@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -31,22 +32,27 @@ absl::Status CheckValue(std::string_view value);
 inline constexpr std::string_view kLineEnd = "\r\n";
 inline constexpr std::string_view kFlushCommand = "flush_all\r\n";
 void AppendGet(std::string_view key, std::string* out);
+// The answer has the version of the value, too.
+void AppendVersionedGet(std::string_view key, std::string* out);
 void AppendSetHead(std::string_view key, size_t value_bytes, bool if_absent, std::string* out);
+// A set that memcached carries out only while the key has the value of this version.
+void AppendReplaceHead(std::string_view key, size_t value_bytes, uint64_t version, std::string* out);
 void AppendDelete(std::string_view key, std::string* out);
 
 // An answer of memcached. The views are into the bytes that were parsed.
 struct Answer {
   enum class Kind {
     kValue,      // a get: `value`
-    kMiss,       // a get or a delete: there is no such key
+    kMiss,       // a get, delete or replacement: there is no such key
     kDone,       // a set, delete or flush was carried out
-    kNotStored,  // a set if absent: there is such a key
+    kNotStored,  // a set if absent: there is such a key; a replacement: its version differs
     kRefused,    // SERVER_ERROR: `text` says why; the connection is in order
     kBroken,     // anything else: `text` says what is wrong; the connection is of no more use
   };
   Kind kind = Kind::kBroken;
   std::string_view value;
   std::string_view text;
+  uint64_t version = 0;  // of the value, if the get asked for it
 };
 
 struct ParsedAnswer {

@@ -23,6 +23,11 @@ TEST(Codec, WritesCommandsOfTheMetaProtocol) {
   AppendSetHead("user1", 12, false, &set);
   AppendSetHead("user1", 0, true, &add);
   AppendDelete("user1", &del);
+  std::string versioned, replace;
+  AppendVersionedGet("user1", &versioned);
+  AppendReplaceHead("user1", 3, 77, &replace);
+  EXPECT_EQ(versioned, "mg user1 v c\r\n");
+  EXPECT_EQ(replace, "ms user1 3 C77\r\n");
   EXPECT_EQ(set, "ms user1 12\r\n");
   EXPECT_EQ(add, "ms user1 0 ME\r\n");
   EXPECT_EQ(del, "md user1\r\n");
@@ -59,6 +64,9 @@ TEST(Codec, ReadsAnswers) {
   EXPECT_EQ(kind("HD b\r\n"), Kind::kDone);
   EXPECT_EQ(kind("OK\r\n"), Kind::kDone);
   EXPECT_EQ(kind("NS\r\n"), Kind::kNotStored);
+  EXPECT_EQ(kind("EX\r\n"), Kind::kNotStored);
+  EXPECT_EQ(ParseAnswer("VA 1 c18446744073709551615 b\r\nx\r\n").answer.version, UINT64_MAX);
+  EXPECT_EQ(kind("VA 1 cx\r\nx\r\n"), Kind::kBroken);
   EXPECT_EQ(kind("SERVER_ERROR out of memory storing object\r\n"), Kind::kRefused);
   EXPECT_EQ(kind("CLIENT_ERROR bad command line format\r\n"), Kind::kBroken);
   EXPECT_EQ(kind("ERROR\r\n"), Kind::kBroken);

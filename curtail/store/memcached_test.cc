@@ -108,6 +108,27 @@ TEST_F(MemcachedTest, SetIfAbsentDeleteAndFlush) {
   EXPECT_EQ(Get("k"), "in the same second");
 }
 
+TEST_F(MemcachedTest, ReplacesTheValueOfAVersionOnly) {
+  bool done = false, found = false;
+  std::string value;
+  uint64_t first = 0, second = 0;
+  ASSERT_TRUE(client_.GetVersioned("a key", Patience(), &found, &value, &first).ok());
+  EXPECT_FALSE(found);
+  ASSERT_TRUE(client_.Replace("a key", "none", 1, Patience(), &done).ok());
+  EXPECT_FALSE(done) << "there is no such key";
+  ASSERT_TRUE(Set("a key", "1", Patience()).ok());
+  ASSERT_TRUE(client_.GetVersioned("a key", Patience(), &found, &value, &first).ok());
+  EXPECT_TRUE(found);
+  EXPECT_EQ(value, "1");
+  ASSERT_TRUE(client_.Replace("a key", "2", first, Patience(), &done).ok());
+  EXPECT_TRUE(done);
+  ASSERT_TRUE(client_.Replace("a key", "3", first, Patience(), &done).ok());
+  EXPECT_FALSE(done);
+  ASSERT_TRUE(client_.GetVersioned("a key", Patience(), &found, &value, &second).ok());
+  EXPECT_EQ(value, "2");
+  EXPECT_NE(first, second);
+}
+
 TEST_F(MemcachedTest, IsUnavailableWhileMemcachedIsGoneAndThenRecovers) {
   ASSERT_TRUE(Set("k", "v", Patience()).ok());
   process_.Kill();

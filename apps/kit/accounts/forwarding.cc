@@ -43,6 +43,12 @@ void CopyMessages(const Message& from, Field given, Message* to, Field field) {
     to->GetReflection()->AddMessage(to, field)->CopyFrom(reflection.GetRepeatedMessage(from, given, i));
 }
 
+void CopyStrings(const Message& from, Field given, Message* to, Field field) {
+  const Reflection& reflection = *from.GetReflection();
+  for (int i = 0; i < reflection.FieldSize(from, given); ++i)
+    to->GetReflection()->AddString(to, field, reflection.GetRepeatedString(from, given, i));
+}
+
 // Returns null if the types differ, or are not copied.
 Copier CopierOf(const FieldDescriptor& from, const FieldDescriptor& to) {
   static const std::map<FieldDescriptor::CppType, Copier> kValues = {
@@ -56,6 +62,7 @@ Copier CopierOf(const FieldDescriptor& from, const FieldDescriptor& to) {
   if (from.type() != to.type() || from.is_repeated() != to.is_repeated() ||
       from.message_type() != to.message_type())
     return nullptr;
+  if (to.is_repeated() && to.cpp_type() == FieldDescriptor::CPPTYPE_STRING) return &CopyStrings;
   if (to.is_repeated()) return to.message_type() != nullptr ? &CopyMessages : nullptr;
   const auto found = kValues.find(to.cpp_type());
   return found == kValues.end() ? nullptr : found->second;

@@ -28,6 +28,7 @@ TEST_P(ForwardingTest, FillsTheRequestOfTheOtherMethod) {
   asked.set_text("text");
   asked.add_people()->set_name("first");
   asked.add_people()->set_name("second");
+  asked.add_words("one"), asked.add_words("two");
   asked.mutable_person()->set_id(3);
   asked.set_flag(true);
   asked.set_int32(-1), asked.set_int64(-2), asked.set_uint32(4);
@@ -39,6 +40,7 @@ TEST_P(ForwardingTest, FillsTheRequestOfTheOtherMethod) {
   wanted.mutable_held()->set_id(11);
   wanted.set_text("text");
   *wanted.mutable_people() = asked.people();
+  *wanted.mutable_words() = asked.words();
   *wanted.mutable_person() = asked.person();
   wanted.set_flag(true);
   wanted.set_int32(-1), wanted.set_int64(-2), wanted.set_uint32(4);

@@ -5,17 +5,26 @@
 //   HostedService HostedUser() { return apps::HostedUser("shop"); }
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
 
+#include "accounts.curtail.h"
 #include "curtail/rpc/host.h"
 
 namespace curtail::apps {
 
+// Makes a service of the application's own, which the same process serves beside `service` (Env::AlsoServe()), and which may
+// call the handlers of `service`. Both end together.
+template <class Rpc>
+using Beside =
+    std::function<std::unique_ptr<Service>(Env& env, typename Rpc::CoroutineService& service)>;
+
 // `user`: names, passwords and sessions (User of accounts.proto). It calls `unique-id`.
-HostedService HostedUser(const std::string& application);
+HostedService HostedUser(const std::string& application, Beside<User> beside = nullptr);
 
 // `unique-id`: ids in the form of id_source.h (UniqueId). They ascend at one instance, and across instances as far as the
 // clocks agree.
-HostedService HostedUniqueId(const std::string& application);
+HostedService HostedUniqueId(const std::string& application, Beside<UniqueId> beside = nullptr);
 
 }  // namespace curtail::apps

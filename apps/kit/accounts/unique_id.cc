@@ -28,7 +28,7 @@ struct UniqueIdService final : UniqueId::CoroutineService {
 
 }  // namespace
 
-HostedService HostedUniqueId(const std::string& application) {
+HostedService HostedUniqueId(const std::string& application, Beside<UniqueId> beside) {
   struct Options {
     DataOptions data;
     uint32_t machine = 0;
@@ -44,12 +44,14 @@ HostedService HostedUniqueId(const std::string& application) {
                     "unique-id: the first instance's number; another one for each that has its own --data",
                     {0, 1023});
               },
-          .make = [options](Env& env) -> MadeService {
+          .make = [options, beside](Env& env) -> MadeService {
             const uint64_t number = options->machine + env.shard().index;
             if (number >= 1u << kMachineBits) return absl::InvalidArgumentError("--machine: beyond 1023");
             auto db = OpenData(env, options->data, "unique-id", {kIdSchema});
             if (!db.ok()) return db.status();
-            return std::make_unique<UniqueIdService>(*db, number);
+            auto made = std::make_unique<UniqueIdService>(*db, number);
+            if (beside) env.AlsoServe(beside(env, *made));
+            return made;
           }};
 }
 

@@ -420,7 +420,7 @@ struct UserService final : User::CoroutineService {
 
 }  // namespace
 
-HostedService HostedUser(const std::string& application) {
+HostedService HostedUser(const std::string& application, Beside<User> beside) {
   auto options = std::make_shared<UserOptions>();
   options->data.application = application;
   return {.name = "user",
@@ -432,7 +432,7 @@ HostedService HostedUser(const std::string& application) {
                 flags.Add("--hashes", &options->hashes,
                           "user: passwords that are hashed at once; 256 more wait", {1, 64});
               },
-          .make = [options](Env& env) -> MadeService {
+          .make = [options, beside](Env& env) -> MadeService {
             auto db = OpenData(env, options->data, "user",
                                {"CREATE TABLE users(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
                                 " hash BLOB NOT NULL) STRICT",
@@ -442,7 +442,9 @@ HostedService HostedUser(const std::string& application) {
             if (!db.ok()) return db.status();
             auto secret = TokenSecret(options->data);
             if (!secret.ok()) return secret.status();
-            return std::make_unique<UserService>(*options, *std::move(secret), **db, env);
+            auto made = std::make_unique<UserService>(*options, *std::move(secret), **db, env);
+            if (beside) env.AlsoServe(beside(env, *made));
+            return made;
           }};
 }
 

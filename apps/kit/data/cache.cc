@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/kit/data/cache.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "curtail/base/strings.h"
+#include "curtail/exec/aside.h"
+
+namespace curtail::apps {
+namespace {
+
+constexpr Nanos kPatience = std::chrono::milliseconds(50);
+
+Deadline EndOf(const Context& ctx) { return std::min(ctx.deadline(), Deadline::In(kPatience)); }
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Cache>> Cache::Of(Env& env, std::string_view store) {
+  if (env.Store(store).empty()) return nullptr;
+  auto address = StoreAddress::Parse(env.Store(store).front());
+  if (!address.ok()) return address.status();
+  return std::make_unique<Cache>(*std::move(address));
+}
+
+Coroutine Cache::Get(Context& ctx, const std::vector<std::string>& keys,
+                     std::vector<std::optional<std::string>>* values) {
+  values->assign(keys.size(), std::nullopt);
+  (co_await Aside([&] { return memcached_.GetAll(keys, EndOf(ctx), values); })).IgnoreError();
+  co_return absl::OkStatus();
+}
+
+Coroutine Cache::Add(Context& ctx, const std::vector<std::string>& keys,
+                     const std::vector<std::string>& values) {
+  if (keys.empty()) co_return absl::OkStatus();
+  (co_await Aside([&] {
+    absl::Status status;
+    for (size_t i = 0; status.ok() && i < keys.size(); ++i) {
+      bool stored = false;
+      status = memcached_.Set(keys[i], values[i], /*if_absent=*/true, EndOf(ctx), &stored);
+    }
+    return status;
+  })).IgnoreError();
+  co_return absl::OkStatus();
+}
+
+Coroutine ReadRows(Context& ctx, Cache* cache, SqlDatabase& db, std::string_view prefix,
+                   std::vector<uint64_t> ids, std::string_view sql,
+                   std::function<void(uint64_t id, std::string_view bytes)> put) {
+  std::vector<std::optional<std::string>> found(ids.size());
+  std::vector<std::string> keys;
+  if (cache != nullptr) {
+    for (const uint64_t id : ids) keys.push_back(Join(prefix, id));
+    (co_await cache->Get(ctx, keys, &found)).IgnoreError();
+  }
+  std::vector<size_t> missed;
+  std::vector<SqlValue> asked;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (!found[i]) missed.push_back(i), asked.emplace_back(ids[i]);
+  }
+  std::vector<std::string> new_keys, new_values;
+  if (!missed.empty()) {
+    absl::Status status = co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
+      return s.QueryEach(sql, 1, asked,
+                         [&](size_t run, const SqlRow& row) { found[missed[run]] = row.Text(0); });
+    });
+    if (!status.ok()) co_return status;
+    for (const size_t i : missed) {
+      if (cache != nullptr && found[i]) new_keys.push_back(keys[i]), new_values.push_back(*found[i]);
+    }
+  }
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (found[i]) put(ids[i], *found[i]);
+  }
+  if (cache != nullptr) (co_await cache->Add(ctx, new_keys, new_values)).IgnoreError();
+  co_return absl::OkStatus();
+}
+
+}  // namespace curtail::apps

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cache.h - a memcached in front of rows that never change once they can be read.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "curtail/rpc/coroutine.h"
+#include "curtail/rpc/host.h"
+#include "curtail/store/memcached.h"
+#include "curtail/store/sql/sql.h"
+
+namespace curtail::apps {
+
+// A Cache has 50 ms for an answer, so that one that hangs leaves the database its time. It has no errors: what it does not
+// answer is not there. Thread-safe.
+class Cache {
+ public:
+  explicit Cache(StoreAddress address) : memcached_(std::move(address)) {}
+  // The store of this name; null if the topology runs none. Errors: those of StoreAddress::Parse().
+  static absl::StatusOr<std::unique_ptr<Cache>> Of(Env& env, std::string_view store);
+
+  // Sets `*values` to one for each key, empty where there is none. REQUIRES, of both: the keys pass memcached::CheckKey().
+  Coroutine Get(Context& ctx, const std::vector<std::string>& keys,
+                std::vector<std::optional<std::string>>* values);
+  // Leaves a key that has a value.
+  Coroutine Add(Context& ctx, const std::vector<std::string>& keys, const std::vector<std::string>& values);
+
+ private:
+  Memcached memcached_;
+};
+
+// Calls put(id, bytes) for each of `ids` that there is, in their order: the first column of `sql`, whose parameter is the id, or
+// the value under "PREFIXid" in `cache`, which may be null and gets what it lacked. Errors: those of the database.
+Coroutine ReadRows(Context& ctx, Cache* cache, SqlDatabase& db, std::string_view prefix,
+                   std::vector<uint64_t> ids, std::string_view sql,
+                   std::function<void(uint64_t id, std::string_view bytes)> put);
+
+}  // namespace curtail::apps

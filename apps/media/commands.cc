@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The commands of `media` that serve nothing.
+#include <memory>
+#include <vector>
+
+#include "apps/kit/data/store_command.h"
+#include "apps/media/data.h"
+#include "apps/media/fill.h"
+
+namespace curtail::media {
+
+std::vector<HostCommand> Commands() {
+  auto options = std::make_shared<FillOptions>();
+  return {{.name = "fill",
+           .help = "Register users, add movies, and write reviews",
+           .examples = "Examples:\n  media fill --target 127.0.0.1:7000 --users 1000 --films FOLDER",
+           .flags =
+               [options](Flags& flags) {
+                 apps::AddFillFlags(flags, options.get());
+                 flags.Add("--users", &options->users, "How many", {1, 1e7});
+                 flags.Add("--movies", &options->movies, "How many to generate", {0, 1e7});
+                 flags.Add("--films", &options->films,
+                           "Folder of the Wikipedia movie data, *.json.gz, in place of generated movies; or none");
+                 flags.Add("--reviews", &options->reviews, "How many", {0, 1e9});
+               },
+           .run = [options] { return Fill(*options); }},
+          apps::PostgresqlCommand(kApplication)};
+}
+
+}  // namespace curtail::media

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// data.h - where the services keep their data, and how a part of a review is put.
+#pragma once
+
+#include <utility>
+
+#include "accounts.curtail.h"
+#include "apps/kit/data/data.h"
+#include "apps/kit/once.h"
+#include "curtail/rpc/host.h"
+#include "curtail/rpc/when_all.h"
+#include "services.curtail.h"
+
+namespace curtail::media {
+
+inline constexpr char kApplication[] = "media";
+
+// Where the services keep their data.
+struct Data : apps::DataOptions {
+  Data() { application = kApplication; }
+};
+
+inline apps::Ids IdsOf(uint64_t id) {
+  apps::Ids ids;
+  ids.add_ids(id);
+  return ids;
+}
+
+// Puts a part of the review of `request`, in the name of the client's request.
+inline Coroutine PutPart(Context& ctx, const ComposeReview::Stub& compose, uint64_t request, Part part,
+                         Composed* reply) {
+  part.set_request(request);
+  Context named(&ctx);
+  apps::Once(ctx, /*caller=*/0).HandOn(named);
+  auto [put] = co_await WhenAll(named, Ask(compose, ComposeReview::kPut, std::move(part)));
+  if (put.ok()) *reply = *std::move(put);
+  co_return put.status();
+}
+
+// A service that keeps its data by `schema` and is made of its database and its Env.
+template <class Made>
+HostedService HostedWithData(std::string name, std::vector<std::string> schema) {
+  auto data = std::make_shared<Data>();
+  return {.name = name,
+          .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
+          .make = [=](Env& env) -> MadeService {
+            auto db = apps::OpenData(env, *data, name, schema);
+            if (!db.ok()) return db.status();
+            return std::make_unique<Made>(**db, env);
+          }};
+}
+
+}  // namespace curtail::media

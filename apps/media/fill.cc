@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/media/fill.h"
+
+#include <utility>
+#include <vector>
+
+#include "apps/kit/data/folder.h"
+#include "apps/media/data.h"
+#include "apps/media/films.h"
+#include "curtail/base/rng.h"
+#include "curtail/base/strings.h"
+#include "media.curtail.h"
+
+namespace curtail::media {
+namespace {
+
+class MediaFiller {
+ public:
+  MediaFiller(const FillOptions& options, std::vector<Film> films)
+      : options_(options), films_(std::move(films)), users_(options.users), known_(films_.size()) {}
+
+  absl::Status Enter(uint64_t number, const Media::Stub& stub) {
+    apps::Credentials credentials;
+    credentials.set_name(Join("user_", number));
+    credentials.set_password(apps::PasswordOf(options_.seed, number));
+    apps::Session session;
+    bool is_new = false;
+    absl::Status status = apps::Enter(options_, stub, credentials, &session, &is_new);
+    users_[number] = {.id = session.user(), .name = session.name(), .token = session.token()};
+    return status;
+  }
+
+  // Adds a movie, or finds it if it is there.
+  absl::Status AddMovie(uint64_t number, const Media::Stub& stub) {
+    Film& film = films_[number];
+    NewMovie movie;
+    movie.set_token(users_[number % users_.size()].token);
+    movie.set_title(film.title());
+    movie.set_year(film.year());
+    movie.mutable_genres()->Swap(film.mutable_genres());
+    movie.mutable_cast()->Swap(film.mutable_cast());
+    movie.set_plot(film.extract());
+    Movie added;
+    Context adding(FromSeconds(options_.timeout_s)), finding(FromSeconds(options_.timeout_s));
+    absl::Status status = stub.AddMovie(adding, movie, &added);
+    MovieTitle& title = known_[number].title;
+    title.set_title(film.title());
+    title.set_year(film.year());
+    if (absl::IsAlreadyExists(status)) status = stub.FindMovie(finding, title, &added);
+    known_[number].id = added.id();
+    return status;
+  }
+
+  absl::Status WriteReview(uint64_t number, const Media::Stub& stub) const {
+    Rng rng(options_.seed + number);
+    const MovieTitle& title = known_[rng.Below(known_.size())].title;
+    ReviewRequest review;
+    review.set_token(users_[rng.Below(users_.size())].token);
+    review.set_title(title.title());
+    review.set_year(title.year());
+    review.set_text(GenerateText(rng, 256));
+    review.set_stars(static_cast<uint32_t>(rng.Below(11)));
+    Review written;
+    Context ctx(FromSeconds(options_.timeout_s));
+    absl::Status status = stub.Compose(ctx, review, &written);
+    // The second is of one user and movie by chance, or of an earlier run.
+    return absl::IsAborted(status) || absl::IsAlreadyExists(status) ? absl::OkStatus() : status;
+  }
+
+  const std::vector<apps::LoadUser>& users() const { return users_; }
+  const std::vector<KnownFilm>& known() const { return known_; }
+
+ private:
+  const FillOptions& options_;
+  std::vector<Film> films_;  // this and the next two by number; each written by one thread
+  std::vector<apps::LoadUser> users_;
+  std::vector<KnownFilm> known_;
+};
+
+}  // namespace
+
+absl::Status Fill(const FillOptions& options) {
+  const absl::StatusOr<std::string> folder = apps::DataFolder(kApplication, options.data);
+  if (!folder.ok()) return folder.status();
+  absl::StatusOr<std::vector<Film>> films =
+      options.films == "none" ? GenerateFilms(options.seed, options.movies) : ReadFilms(options.films);
+  if (!films.ok()) return films.status();
+  const uint64_t movies = films->size();
+  MediaFiller filler(options, *std::move(films));
+  const auto all = [&](const char* what, uint64_t count, auto step) {
+    return apps::ForAll(options, what, count, [&](uint64_t i, Channel& channel) {
+      return (filler.*step)(i, Media::Stub(&channel));
+    });
+  };
+  absl::Status status = all("users", options.users, &MediaFiller::Enter);
+  if (status.ok()) status = apps::WriteLoadUsers(*folder, filler.users());
+  if (status.ok()) status = all("movies", movies, &MediaFiller::AddMovie);
+  if (status.ok()) status = WriteKnownFilms(*folder, filler.known());
+  return status.ok() ? all("reviews", movies == 0 ? 0 : options.reviews, &MediaFiller::WriteReview) : status;
+}
+
+}  // namespace curtail::media

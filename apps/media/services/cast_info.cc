@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Cast info: who plays in a movie.
+#include "apps/kit/data/cache.h"
+#include "apps/kit/page.h"
+#include "apps/media/data.h"
+
+namespace curtail::media {
+
+struct CastInfoService final : CastInfo::CoroutineService {
+  CastInfoService(SqlDatabase& d, Env&) : db(d) {}
+
+  Coroutine Write(Context& ctx, const Cast& request, apps::Nothing*) override {
+    const std::string bytes = request.SerializeAsString();
+    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      return s.Execute("INSERT INTO casts(movie, kept) VALUES (?1, ?2)", {request.movie(), SqlValue::Bytes(bytes)});
+    });
+  }
+
+  Coroutine Read(Context& ctx, const apps::Ids& request, Casts* reply) override {
+    if (absl::Status status = apps::CheckCount(request.ids_size(), apps::kMostIds, "ids"); !status.ok())
+      co_return status;
+    co_return co_await apps::ReadRows(
+        ctx, /*cache=*/nullptr, db, "", {request.ids().begin(), request.ids().end()},
+        "SELECT kept FROM casts WHERE movie = ?1", [reply](uint64_t, std::string_view bytes) {
+          reply->add_casts()->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+        });
+  }
+
+  std::vector<DeclaredPath> Paths() const override { return {{"Write", {}}, {"Read", {}}}; }
+
+  SqlDatabase& db;
+};
+
+HostedService HostedCastInfo() {
+  return HostedWithData<CastInfoService>(
+      "cast-info", {"CREATE TABLE casts(movie INTEGER PRIMARY KEY, kept BLOB NOT NULL) STRICT"});
+}
+
+}  // namespace curtail::media

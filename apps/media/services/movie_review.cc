@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/media/review_list.h"
+
+namespace curtail::media {
+
+HostedService HostedMovieReview() {
+  using Made = ReviewListService<MovieReview, &ReviewRef::movie>;
+  return HostedWithData<Made>("movie-review", Made::Schema());
+}
+
+}  // namespace curtail::media

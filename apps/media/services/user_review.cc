@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/media/review_list.h"
+
+namespace curtail::media {
+
+HostedService HostedUserReview() {
+  using Made = ReviewListService<UserReview, &ReviewRef::author>;
+  return HostedWithData<Made>("user-review", Made::Schema());
+}
+
+}  // namespace curtail::media
