@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Users write reviews while services die, stand still and have no room.
+//
+// Property: an acknowledged review is in both lists once, as it was written. One that was refused as the second of a viewing has a
+// first. Once the application is idle, a review is in both lists or in none, and the ratings are the sums of the lists.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "apps/kit/testing/actors.h"
+#include "apps/kit/testing/faults.h"
+#include "apps/media/media_testing.h"
+#include "curtail/base/strings.h"
+
+namespace curtail::media {
+namespace {
+
+constexpr size_t kMovies = 5, kActors = 4;
+constexpr uint64_t kViewings = 1000;
+// Short, so that a service that stands still does not hold up the test.
+constexpr Nanos kPatience = std::chrono::milliseconds(500);
+
+class MediaFaults : public MediaTest {
+ protected:
+  // The user, the movie and the viewing.
+  using Key = std::tuple<size_t, size_t, uint64_t>;
+
+  static bool IsOfFault(const absl::Status& status) {
+    return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) || absl::IsResourceExhausted(status);
+  }
+
+  // Half of the requests have a name, and are repeated once if their outcome is unknown.
+  apps::Actors::Did ComposeOne(Rng& rng) {
+    const Key key(rng.Below(kUsers), rng.Below(kMovies), rng.Below(kViewings));
+    const auto [user, movie, viewing] = key;
+    const uint64_t number = next_.fetch_add(1);
+    ReviewRequest request = ReviewOf(user, movie, Join("review ", number), static_cast<uint32_t>(rng.Below(11)));
+    request.set_viewing(viewing);
+    const std::string name = rng.Below(2) == 0 ? Join("request ", number) : "";
+    {
+      const std::lock_guard lock(mu_);
+      written_.emplace(request.text(), key);
+    }
+    Review review;
+    absl::Status status = Compose(request, &review, name, kPatience);
+    if (!name.empty() && IsOfFault(status)) status = Compose(request, &review, name, kPatience);
+    const std::lock_guard lock(mu_);
+    if (status.ok()) {
+      EXPECT_EQ(review.text(), request.text());
+      EXPECT_TRUE(acknowledged_.emplace(review.id(), review.SerializeAsString()).second) << "twice";
+      return apps::Actors::Did::kWrote;
+    }
+    if (absl::IsAlreadyExists(status)) {
+      second_.insert(key);
+    } else {
+      EXPECT_TRUE(IsOfFault(status) || absl::IsAborted(status)) << status;
+    }
+    return apps::Actors::Did::kFailedToWrite;
+  }
+
+  struct Lists {
+    std::map<uint64_t, std::string> of_movies, of_users;
+    std::vector<RatingSum> stars{kMovies};  // of the lists
+  };
+
+  // Empty if the lists, the ratings and the answers are of one state.
+  std::string Complaint() {
+    Lists all;
+    for (size_t i = 0; i < kMovies + kUsers; ++i) {
+      std::vector<Review> reviews;
+      const absl::Status read = i < kMovies ? ListOfMovie(i, &reviews) : ListOfUser(i - kMovies, &reviews);
+      if (!read.ok()) return read.ToString();
+      for (const Review& review : reviews) {
+        auto& list = i < kMovies ? all.of_movies : all.of_users;
+        if (!list.emplace(review.id(), review.SerializeAsString()).second) return Join(review.id(), " twice");
+        if (i >= kMovies) continue;
+        all.stars[i].set_reviews(all.stars[i].reviews() + 1);
+        all.stars[i].set_stars(all.stars[i].stars() + review.stars());
+      }
+    }
+    if (all.of_movies != all.of_users) return "the lists of movies and of users differ";
+    for (size_t movie = 0; movie < kMovies; ++movie) {
+      RatingSum sum;
+      if (absl::Status read = Rating(movie, &sum); !read.ok()) return read.ToString();
+      if (sum.SerializeAsString() != all.stars[movie].SerializeAsString())
+        return Join("the sums of movie ", movie, " are ", sum.ShortDebugString(), ", not ",
+                    all.stars[movie].ShortDebugString());
+    }
+    return ComplaintOfAnswers(all);
+  }
+
+  std::string ComplaintOfAnswers(const Lists& all) {
+    const std::lock_guard lock(mu_);
+    std::set<Key> viewings;
+    for (const auto& [id, bytes] : all.of_movies) {
+      Review review;
+      review.ParseFromString(bytes);
+      const auto written = written_.find(review.text());
+      if (written == written_.end()) return "nobody wrote " + review.text();
+      if (!viewings.insert(written->second).second) return Join("two reviews of the viewing of ", review.text());
+    }
+    for (const auto& [id, bytes] : acknowledged_) {
+      const auto listed = all.of_movies.find(id);
+      if (listed == all.of_movies.end()) return Join(id, " is lost");
+      if (listed->second != bytes) return Join(id, " has changed");
+    }
+    for (const Key& key : second_) {
+      if (!viewings.contains(key)) return "a review was refused as the second, and there is no first";
+    }
+    return {};
+  }
+
+  void ExpectOneStateWhenIdle() {
+    const Deadline deadline = Deadline::In(kMaxTestWait);
+    std::string complaint;
+    while (!(complaint = Complaint()).empty() && !deadline.Expired()) {
+    }
+    EXPECT_EQ(complaint, "");
+  }
+
+  const uint64_t seed_ = TestSeed();
+  std::atomic<uint64_t> next_{0};
+  std::mutex mu_;  // guards the next three while users act
+  std::map<std::string, Key> written_;
+  std::map<uint64_t, std::string> acknowledged_;
+  std::set<Key> second_;
+  apps::Actors actors_;  // ends first
+};
+
+TEST_F(MediaFaults, WhatWasAcknowledgedIsKeptStress) {
+  apps::FaultSchedule schedule(seed_, &actors_);
+  for (const char* kept : {"review-storage", "user-review", "movie-review", "rating", "compose-review"})
+    schedule.Add(apps::KillOf(app_.get(), kept));
+  schedule.Add(apps::KillOf(app_.get(), "compose-cache"));
+  schedule.AddOneOf({apps::KillOf(app_.get(), "review-cache"), apps::KillOf(app_.get(), "movie-cache")});
+  schedule.AddOneOf({apps::KillOf(app_.get(), "unique-id"), apps::KillOf(app_.get(), "user"),
+                     apps::KillOf(app_.get(), "text"), apps::KillOf(app_.get(), "movie-id"),
+                     apps::KillOf(app_.get(), "movie-info"), apps::KillOf(app_.get(), "front-end")});
+  schedule.AddOneOf({apps::StallOf(app_.get(), "user-review"), apps::StallOf(app_.get(), "compose-review")});
+  schedule.AddOneOf({apps::StallOf(app_.get(), "review-storage"), apps::StallOf(app_.get(), "compose-cache")});
+  for (const char* kept : {"review-storage", "user-review"})
+    schedule.Add(apps::FullDiskOf(app_.get(), kept, /*refuses=*/true));
+  for (size_t i = 0; i < kActors; ++i)
+    actors_.Begin(seed_ + i, [this](Rng& rng) { actors_.Note(ComposeOne(rng)); });
+  schedule.Run();
+  actors_.Rest();
+  const absl::Status quiet = app_->AwaitQuiet(Deadline::In(kMaxTestWait));
+  EXPECT_TRUE(quiet.ok()) << quiet;
+  EXPECT_FALSE(acknowledged_.empty());
+  ExpectOneStateWhenIdle();
+}
+
+TEST_F(MediaFaults, AReviewWhoseServiceDiesBetweenStepsIsTakenBack) {
+  app_->Stall("movie-review");
+  const ReviewRequest request = ReviewOf(0, 0, "half way", 9);
+  written_.emplace(request.text(), Key(0, 0, 0));
+  Review review;
+  EXPECT_TRUE(absl::IsDeadlineExceeded(Compose(request, &review, "a key", kPatience)));
+  app_->Kill("compose-review");
+  app_->GoOn("movie-review");
+  std::vector<Review> listed;
+  ASSERT_TRUE(ListOfUser(0, &listed).ok());
+  EXPECT_TRUE(listed.empty()) << "it is not acknowledged";
+  ASSERT_TRUE(app_->Restart("compose-review").ok());
+  ExpectOneStateWhenIdle();
+  const Deadline deadline = Deadline::In(kMaxTestWait);
+  absl::Status again;
+  do again = Compose(request, &review, "a key");
+  while (absl::IsAborted(again) && !deadline.Expired());
+  ASSERT_TRUE(again.ok()) << again;
+  acknowledged_.emplace(review.id(), review.SerializeAsString());
+  ExpectOneStateWhenIdle();
+}
+
+}  // namespace
+}  // namespace curtail::media

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/media/media_testing.h"
+
+#include <cstdlib>
+
+#include "apps/kit/testing/start_app.h"
+#include "curtail/base/strings.h"
+
+namespace curtail::media {
+namespace {
+
+// Appends all pages of a list. `list(ctx, before, reply)` gets one.
+template <class List>
+absl::Status ReadPages(std::vector<Review>* reviews, List list) {
+  ReviewList page;
+  do {
+    const uint64_t before = page.next();
+    page.Clear();
+    Context ctx(kMaxTestWait);
+    if (absl::Status status = list(ctx, before, &page); !status.ok()) return status;
+    reviews->insert(reviews->end(), page.reviews().begin(), page.reviews().end());
+  } while (page.next() != 0);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void MediaTest::Start(const std::string& config, bool monolith) {
+  app_ = apps::StartApp(MEDIA_TOPOLOGY, {.config = config,
+                                         .monolith = monolith,
+                                         .set = {"load-balancer.replicas=0", "data=" + Folder()},
+                                         .options = {.admin = true}});
+  front_ = Connect("front-end");
+  for (int repeat = 0; repeat < 2; ++repeat) {  // finds all
+    ASSERT_EQ(std::system(Join(MEDIA_PROGRAM, " fill --quiet --users ", kUsers, " --movies ", kFilms,
+                               " --reviews 0 --data ", Folder(), " --target ", app_->AddressOf("front-end"))
+                              .c_str()),
+              0);
+  }
+  auto users = apps::ReadLoadUsers(Folder(), "media");
+  ASSERT_TRUE(users.ok()) << users.status();
+  users_ = *std::move(users);
+  auto films = ReadKnownFilms(Folder());
+  ASSERT_TRUE(films.ok()) << films.status();
+  films_ = *std::move(films);
+}
+
+void MediaTest::TearDown() {
+  front_.reset();
+  if (app_ == nullptr) return;
+  const absl::Status ended = app_->Stop();
+  EXPECT_TRUE(ended.ok()) << ended;
+}
+
+ReviewRequest MediaTest::ReviewOf(size_t user, size_t film, const std::string& text, uint32_t stars) const {
+  ReviewRequest request;
+  request.set_token(users_[user].token);
+  request.set_title(films_[film].title.title());
+  request.set_year(films_[film].title.year());
+  request.set_text(text);
+  request.set_stars(stars);
+  return request;
+}
+
+absl::Status MediaTest::Compose(const ReviewRequest& request, Review* reply, const std::string& key,
+                                Nanos patience) const {
+  Context ctx(patience);
+  if (!key.empty()) ctx.AddMetadata("idempotency-key", key);
+  return media().Compose(ctx, request, reply);
+}
+
+absl::Status MediaTest::Page(size_t film, MoviePage* page) const {
+  MovieRequest request;
+  request.set_movie(films_[film].id);
+  Context ctx(kMaxTestWait);
+  return media().GetMovie(ctx, request, page);
+}
+
+absl::Status MediaTest::ListOfMovie(size_t film, std::vector<Review>* reviews) const {
+  return ReadPages(reviews, [&](Context& ctx, uint64_t before, ReviewList* page) {
+    MovieRequest request;
+    request.set_movie(films_[film].id), request.set_before(before), request.set_limit(3);
+    return media().ListMovieReviews(ctx, request, page);
+  });
+}
+
+absl::Status MediaTest::ListOfUser(size_t user, std::vector<Review>* reviews) const {
+  return ReadPages(reviews, [&](Context& ctx, uint64_t before, ReviewList* page) {
+    UserReviewPage request;
+    request.set_name(users_[user].name), request.set_before(before), request.set_limit(3);
+    return media().ListUserReviews(ctx, request, page);
+  });
+}
+
+absl::Status MediaTest::Rating(size_t film, RatingSum* sum) const {
+  MovieRequest request;
+  request.set_movie(films_[film].id);
+  Context ctx(kMaxTestWait);
+  return media().GetRating(ctx, request, sum);
+}
+
+}  // namespace curtail::media

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/media/workload.h"
 
+#include <atomic>
 #include <memory>
 #include <random>
 #include <string>
@@ -22,7 +23,8 @@ std::vector<std::string_view> Mixes() { return {"mixed", "browse", "compose"}; }
 
 enum class Kind { kPage, kOfMovie, kOfUser, kCompose };
 
-// All but the viewing of a review follows from the seed. Viewings begin at a random number, so that a run may follow another.
+// All but the viewing of a review follows from the seed: each has another, from a random number on, as a second review of a
+// viewing is refused.
 class MediaWorkload final : public Workload {
  public:
   MediaWorkload(std::vector<apps::LoadUser> users, std::vector<KnownFilm> films, std::string mix, uint64_t seed,
@@ -32,7 +34,7 @@ class MediaWorkload final : public Workload {
         mix_(std::move(mix)),
         seed_(seed),
         choice_(std::move(choice)),
-        first_viewing_((uint64_t{std::random_device()()} << 30 | std::random_device()() >> 2) + 1) {}
+        next_viewing_((uint64_t{std::random_device()()} << 30 | std::random_device()() >> 2) + 1) {}
 
   std::string_view method() const override { return Path(mix_ == "compose" ? Kind::kCompose : Kind::kPage); }
   std::string_view MethodOf(uint64_t index) const override {
@@ -63,7 +65,7 @@ class MediaWorkload final : public Workload {
     review.set_year(film.title.year());
     review.set_text(GenerateText(rng, kTextBytes));
     review.set_stars(static_cast<uint32_t>(rng.Below(11)));
-    review.set_viewing(first_viewing_ + index);
+    review.set_viewing(next_viewing_.fetch_add(1, std::memory_order_relaxed));
     return review.SerializeAsString();
   }
 
@@ -129,7 +131,8 @@ class MediaWorkload final : public Workload {
   const std::string mix_;
   const uint64_t seed_;
   const ItemChoice choice_;
-  const uint64_t first_viewing_;
+  // Atomic; relaxed: only unique.
+  mutable std::atomic<uint64_t> next_viewing_;
 };
 
 absl::StatusOr<std::unique_ptr<Workload>> MakeMediaWorkload(std::vector<apps::LoadUser> users,

@@ -14,7 +14,7 @@ std::unique_ptr<deploy::AppUnderTest> StartApp(const std::string& topology, Depl
   if (status.ok()) status = deploy::Change({.set = std::move(how.set), .monolith = how.monolith}, &*read);
   if (status.ok()) {
     for (deploy::ServiceSpec& service : read->services) {
-      if (!how.config.empty()) service.config = how.config;
+      if (!how.config.empty() && service.grpc()) service.config = how.config;
     }
     auto app = deploy::AppUnderTest::Start(*std::move(read), std::move(how.options));
     if (app.ok()) return *std::move(app);

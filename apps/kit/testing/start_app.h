@@ -12,7 +12,7 @@
 namespace curtail::apps {
 
 struct Deployed {
-  std::string config = {};            // of each service; empty: as the topology has it
+  std::string config = {};            // of each curtail service; empty: as the topology has it
   bool monolith = false;              // one process
   std::vector<std::string> set = {};  // variables of the topology: "users=3"
   deploy::AppOptions options = {};

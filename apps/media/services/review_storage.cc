@@ -39,8 +39,8 @@ struct ReviewStorageService final : ReviewStorage::CoroutineService {
         reply->Swap(&first);
         return status;
       }
-      status = Insert(s, request);
-      return status.ok() ? once.Keep(s, request, apps::Once::Seen::kDone) : status;
+      status = Insert(s, request, reply);
+      return status.ok() ? once.Keep(s, *reply, apps::Once::Seen::kDone) : status;
     });
   }
 
@@ -49,9 +49,15 @@ struct ReviewStorageService final : ReviewStorage::CoroutineService {
                    [&](const SqlRow& row) { *state = row.Integer(0); });
   }
 
-  static absl::Status Insert(SqlSession& s, const Review& review) {
+  // Sets `*stored` to the review of this id that is there.
+  static absl::Status Insert(SqlSession& s, const Review& review, Review* stored) {
     int64_t own = kNone, other = kNone;
-    absl::Status status = StateOf(s, review.id(), &own);
+    absl::Status status =
+        s.Query("SELECT state, review FROM reviews WHERE id = ?1", {review.id()}, [&](const SqlRow& row) {
+          own = row.Integer(0);
+          const std::string_view bytes = row.Text(1);
+          stored->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+        });
     status.Update(s.Query(
         "SELECT state FROM reviews WHERE author = ?1 AND movie = ?2 AND viewing = ?3 AND state < 2",
         {review.author().id(), review.movie(), review.viewing()},

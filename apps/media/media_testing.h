@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// media_testing.h - the application in processes of its own, or as a monolith, for tests that use it as its clients do.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apps/kit/fill.h"
+#include "apps/media/films.h"
+#include "curtail/base/temp_dir_testing.h"
+#include "curtail/base/testing.h"
+#include "curtail/deploy/app_under_test.h"
+#include "curtail/rpc/channel.h"
+#include "media.curtail.h"
+
+namespace curtail::media {
+
+class MediaTest : public testing::Test {
+ protected:
+  static constexpr size_t kUsers = 4, kFilms = 40;
+
+  void SetUp() override { Start(/*config=*/{}, /*monolith=*/false); }
+  void TearDown() override;
+  void Start(const std::string& config, bool monolith);
+
+  std::string Folder() const { return dir_.File("data"); }
+  std::unique_ptr<Channel> Connect(const std::string& service) {
+    ChannelOptions patient;
+    patient.wait_for_ready = true;
+    return std::make_unique<Channel>(&client_, app_->AddressOf(service), patient);
+  }
+  Media::Stub media() const { return Media::Stub(front_.get()); }
+
+  ReviewRequest ReviewOf(size_t user, size_t film, const std::string& text, uint32_t stars) const;
+  absl::Status Compose(const ReviewRequest& request, Review* reply, const std::string& key = {},
+                       Nanos patience = kMaxTestWait) const;
+  absl::Status Compose(const ReviewRequest& request) const {
+    Review ignored;
+    return Compose(request, &ignored);
+  }
+  absl::Status Page(size_t film, MoviePage* page) const;
+  // All reviews of a movie, or of a user, the newest first, page by page.
+  absl::Status ListOfMovie(size_t film, std::vector<Review>* reviews) const;
+  absl::Status ListOfUser(size_t user, std::vector<Review>* reviews) const;
+  absl::Status Rating(size_t film, RatingSum* sum) const;
+
+  const TempDir dir_;
+  Client client_;
+  std::unique_ptr<deploy::AppUnderTest> app_;
+  std::unique_ptr<Channel> front_;
+  std::vector<apps::LoadUser> users_;
+  std::vector<KnownFilm> films_;
+};
+
+}  // namespace curtail::media
