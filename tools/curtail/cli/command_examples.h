@@ -145,8 +145,8 @@ check, and starts again what ends by itself. Ctrl-C, closing the terminal or `cu
 this command, however that ends.
 
 Applications: hdsearch (image search), router (key-value store over memcached), setalgebra (document search), recommend
-(rating prediction), social (social network), bank (accounts and payments); or the path of a topology file of your own, see
-docs/topology.md.
+(rating prediction), social (social network), bank (accounts and payments), media (movie reviews); or the path
+of a topology file of your own, see docs/topology.md.
 
 Examples:
   curtail up hdsearch                                            # in the foreground; Ctrl-C ends it
