@@ -20,8 +20,9 @@ std::vector<HostCommand> Commands() {
                  apps::AddFillFlags(flags, options.get());
                  flags.Add("--users", &options->users, "How many", {1, 1e7});
                  flags.Add("--movies", &options->movies, "How many to generate", {0, 1e7});
-                 flags.Add("--films", &options->films,
-                           "Folder of the Wikipedia movie data, *.json.gz, in place of generated movies; or none");
+                 flags.Add(
+                     "--films", &options->films,
+                     "Folder of the Wikipedia movie data, *.json.gz, in place of generated movies; or none");
                  flags.Add("--reviews", &options->reviews, "How many", {0, 1e9});
                },
            .run = [options] { return Fill(*options); }},

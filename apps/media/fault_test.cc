@@ -34,7 +34,8 @@ class MediaFaults : public MediaTest {
   using Key = std::tuple<size_t, size_t, uint64_t>;
 
   static bool IsOfFault(const absl::Status& status) {
-    return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) || absl::IsResourceExhausted(status);
+    return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
+           absl::IsResourceExhausted(status);
   }
 
   // Half of the requests have a name, and are repeated once if their outcome is unknown.
@@ -42,7 +43,8 @@ class MediaFaults : public MediaTest {
     const Key key(rng.Below(kUsers), rng.Below(kMovies), rng.Below(kViewings));
     const auto [user, movie, viewing] = key;
     const uint64_t number = next_.fetch_add(1);
-    ReviewRequest request = ReviewOf(user, movie, Join("review ", number), static_cast<uint32_t>(rng.Below(11)));
+    ReviewRequest request =
+        ReviewOf(user, movie, Join("review ", number), static_cast<uint32_t>(rng.Below(11)));
     request.set_viewing(viewing);
     const std::string name = rng.Below(2) == 0 ? Join("request ", number) : "";
     {
@@ -105,7 +107,8 @@ class MediaFaults : public MediaTest {
       review.ParseFromString(bytes);
       const auto written = written_.find(review.text());
       if (written == written_.end()) return "nobody wrote " + review.text();
-      if (!viewings.insert(written->second).second) return Join("two reviews of the viewing of ", review.text());
+      if (!viewings.insert(written->second).second)
+        return Join("two reviews of the viewing of ", review.text());
     }
     for (const auto& [id, bytes] : acknowledged_) {
       const auto listed = all.of_movies.find(id);
@@ -145,7 +148,8 @@ TEST_F(MediaFaults, WhatWasAcknowledgedIsKeptStress) {
                      apps::KillOf(app_.get(), "text"), apps::KillOf(app_.get(), "movie-id"),
                      apps::KillOf(app_.get(), "movie-info"), apps::KillOf(app_.get(), "front-end")});
   schedule.AddOneOf({apps::StallOf(app_.get(), "user-review"), apps::StallOf(app_.get(), "compose-review")});
-  schedule.AddOneOf({apps::StallOf(app_.get(), "review-storage"), apps::StallOf(app_.get(), "compose-cache")});
+  schedule.AddOneOf(
+      {apps::StallOf(app_.get(), "review-storage"), apps::StallOf(app_.get(), "compose-cache")});
   for (const char* kept : {"review-storage", "user-review"})
     schedule.Add(apps::FullDiskOf(app_.get(), kept, /*refuses=*/true));
   for (size_t i = 0; i < kActors; ++i)

@@ -17,16 +17,16 @@
 namespace curtail::media {
 namespace {
 
-constexpr std::string_view kQualities[] = {"Silent", "Golden", "Lost",    "Crimson", "Last",  "Hidden",
+constexpr std::string_view kQualities[] = {"Silent", "Golden", "Lost",    "Crimson", "Last",   "Hidden",
                                            "Broken", "Quiet",  "Distant", "Burning", "Frozen", "Wild"};
-constexpr std::string_view kThings[] = {"River", "Garden", "Empire", "Letter", "Harbor", "Promise",
+constexpr std::string_view kThings[] = {"River", "Garden", "Empire", "Letter", "Harbor",  "Promise",
                                         "Train", "Mirror", "Island", "Summer", "Witness", "Road"};
 constexpr std::string_view kGenres[] = {"Comedy", "Drama", "Western", "Thriller", "Romance", "Documentary"};
 constexpr std::string_view kFirstNames[] = {"Ada", "Bela", "Carl", "Dora", "Emil", "Frida", "Gus", "Hana"};
 constexpr std::string_view kLastNames[] = {"Abel", "Berg", "Cole", "Duarte", "Egan", "Fox", "Grant", "Hale"};
-constexpr std::string_view kWords[] = {"a",    "film",   "with",  "great", "light", "and",   "slow",  "scenes",
-                                       "that", "stayed", "after", "the",   "end",   "of",    "music", "story",
-                                       "made", "us",     "laugh", "cry",   "wait",  "watch", "again", "friends"};
+constexpr std::string_view kWords[] = {
+    "a",   "film", "with",  "great", "light", "and", "slow",  "scenes", "that", "stayed", "after", "the",
+    "end", "of",   "music", "story", "made",  "us",  "laugh", "cry",    "wait", "watch",  "again", "friends"};
 
 template <size_t n>
 std::string_view AnyOf(const std::string_view (&all)[n], Rng& rng) {

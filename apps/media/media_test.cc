@@ -30,7 +30,8 @@ TEST_F(MediaTest, AReviewIsInBothListsInTheRatingAndOnThePage) {
   EXPECT_EQ(written.movie(), films_[1].id);
   EXPECT_EQ(written.text(), "Grand \xc3\xbc");
   std::vector<Review> of_movie, of_user, of_other;
-  ASSERT_TRUE(ListOfMovie(1, &of_movie).ok() && ListOfUser(0, &of_user).ok() && ListOfUser(1, &of_other).ok());
+  ASSERT_TRUE(ListOfMovie(1, &of_movie).ok() && ListOfUser(0, &of_user).ok() &&
+              ListOfUser(1, &of_other).ok());
   ASSERT_EQ(of_movie.size(), 1u);
   ASSERT_EQ(of_user.size(), 1u);
   EXPECT_TRUE(of_other.empty());

@@ -54,11 +54,14 @@ struct ReviewListService final : Rpc::CoroutineService {
     co_return absl::OkStatus();
   }
 
-  std::vector<DeclaredPath> Paths() const override { return {{"Add", {}}, {"Remove", {}}, {"List", {storage}}}; }
+  std::vector<DeclaredPath> Paths() const override {
+    return {{"Add", {}}, {"Remove", {}}, {"List", {storage}}};
+  }
 
   static std::vector<std::string> Schema() {
     return {
-        "CREATE TABLE entries(review INTEGER PRIMARY KEY, owner INTEGER NOT NULL, removed INTEGER NOT NULL) STRICT;"
+        "CREATE TABLE entries(review INTEGER PRIMARY KEY, owner INTEGER NOT NULL, removed INTEGER NOT NULL) "
+        "STRICT;"
         "CREATE INDEX entries_of ON entries(owner, review)"};
   }
 

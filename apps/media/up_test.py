@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../kit/testing"))
 from rest import MAX_WAIT_S, rest  # noqa: E402
 
 FORMS = {"processes": ["--stores", "postgresql", "--scale", "2"], "monolith": ["--monolith"]}
-PROCESSES = {"processes": 25, "monolith": 5}
+PROCESSES = {"processes": 28, "monolith": 5}
 
 
 def use(address):
@@ -31,6 +31,15 @@ def use(address):
     assert rest(address, "POST", "/v1/movies", movie, token)[0] == 409
     assert rest(address, "GET", "/v1/movies?title=Die%20Br%C3%BCcke") == (200, added)
     assert rest(address, "GET", "/v1/movies?title=Die%20Br%C3%BCcke&year=1960")[0] == 404
+
+    deadline = time.monotonic() + MAX_WAIT_S
+    while not (found := rest(address, "GET", "/v1/search?text=fritz%20bridge")[1]).get("movies"):
+        assert time.monotonic() < deadline
+    assert found == {"movies": [added]}, found
+    assert rest(address, "GET", "/v1/search?text=bridge&genre=Drama&firstYear=1959&lastYear=1959") == (200, found)
+    for narrow in ("genre=Western", "firstYear=1960", "lastYear=1958", "skip=1"):
+        assert rest(address, "GET", f"/v1/search?text=bridge&{narrow}") == (200, {}), narrow
+    assert rest(address, "GET", "/v1/search?text=.")[0] == 400
 
     review = {"title": "Die Brücke", "year": 1959, "text": "Großartig", "stars": 10}
     assert rest(address, "POST", "/v1/reviews", review)[0] == 401
@@ -56,7 +65,6 @@ def use(address):
     assert rest(address, "GET", f"/v1/movies/{added['id']}/rating/mine", token=token)[1] == page["rating"]
 
     assert rest(address, "DELETE", "/v1/sessions", token=token)[0] == 200
-    deadline = time.monotonic() + MAX_WAIT_S
     while rest(address, "POST", "/v1/reviews", {**review, "stars": 11}, token)[0] != 401:  # at the other front end within a second
         assert time.monotonic() < deadline
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/media/workload.h"
 
+#include <algorithm>
 #include <atomic>
+#include <cctype>
 #include <memory>
 #include <random>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +14,7 @@
 #include "apps/media/data.h"
 #include "apps/media/films.h"
 #include "curtail/base/rng.h"
+#include "curtail/base/strings.h"
 #include "media.curtail.h"
 
 namespace curtail::media {
@@ -21,14 +25,14 @@ constexpr size_t kTextBytes = 256;  // as DeathStarBench's client writes
 
 std::vector<std::string_view> Mixes() { return {"mixed", "browse", "compose"}; }
 
-enum class Kind { kPage, kOfMovie, kOfUser, kCompose };
+enum class Kind { kPage, kSearch, kOfMovie, kOfUser, kCompose };
 
 // All but the viewing of a review follows from the seed: each has another, from a random number on, as a second review of a
 // viewing is refused.
 class MediaWorkload final : public Workload {
  public:
-  MediaWorkload(std::vector<apps::LoadUser> users, std::vector<KnownFilm> films, std::string mix, uint64_t seed,
-                ItemChoice choice)
+  MediaWorkload(std::vector<apps::LoadUser> users, std::vector<KnownFilm> films, std::string mix,
+                uint64_t seed, ItemChoice choice)
       : users_(std::move(users)),
         films_(std::move(films)),
         mix_(std::move(mix)),
@@ -47,6 +51,12 @@ class MediaWorkload final : public Workload {
     const Kind kind = KindOf(rng);
     const KnownFilm& film = films_[rng.Below(films_.size())];
     const apps::LoadUser& user = users_[choice_.Index(index)];
+    if (kind == Kind::kSearch) {
+      SearchRequest request;
+      request.set_text(WordsOf(film.title.title()));
+      request.set_limit(kPageLength);
+      return request.SerializeAsString();
+    }
     if (kind == Kind::kOfUser) {
       UserReviewPage page;
       page.set_name(user.name);
@@ -69,7 +79,7 @@ class MediaWorkload final : public Workload {
     return review.SerializeAsString();
   }
 
-  // A page is right if it is the movie's and lacks no part; a list, if it goes from new to old; a review, if it is the caller's.
+  // A page is right if it is the movie's and lacks no part; a search, if it finds a movie; a list, if it goes from new to old; a review, if it is the caller's.
   double Score(uint64_t index, std::string_view reply) const override {
     Rng rng = RngOf(index);
     const Kind kind = KindOf(rng);
@@ -83,12 +93,18 @@ class MediaWorkload final : public Workload {
     }
     if (kind == Kind::kPage) {
       MoviePage page;
-      return parsed(page) && page.movie().id() == movie && page.missing().empty() && Are(page.reviews(), movie, 0)
+      return parsed(page) && page.movie().id() == movie && page.missing().empty() &&
+                     Are(page.reviews(), movie, 0)
                  ? 1
                  : 0;
     }
+    if (kind == Kind::kSearch) {
+      MovieList found;
+      return parsed(found) && !found.movies().empty() ? 1 : 0;
+    }
     ReviewList list;
-    return parsed(list) && Are(list.reviews(), kind == Kind::kOfMovie ? movie : 0, kind == Kind::kOfUser ? user : 0)
+    return parsed(list) &&
+                   Are(list.reviews(), kind == Kind::kOfMovie ? movie : 0, kind == Kind::kOfUser ? user : 0)
                ? 1
                : 0;
   }
@@ -97,11 +113,25 @@ class MediaWorkload final : public Workload {
  private:
   static std::string_view Path(Kind kind) {
     if (kind == Kind::kPage) return Media::kGetMovie.path;
+    if (kind == Kind::kSearch) return Media::kSearchMovies.path;
     if (kind == Kind::kOfMovie) return Media::kListMovieReviews.path;
     return kind == Kind::kOfUser ? Media::kListUserReviews.path : Media::kCompose.path;
   }
+  // The first two words of a title; some have none.
+  static std::string WordsOf(const std::string& title) {
+    std::istringstream words(title);
+    std::string text;
+    int count = 0;
+    for (std::string word; count < 2 && words >> word;) {
+      if (std::ranges::none_of(word, [](unsigned char c) { return c < 128 && std::isalnum(c); })) continue;
+      text += Join(count++ == 0 ? "" : " ", word);
+    }
+    return count == 0 ? "film" : text;
+  }
+
   // Of the movie, of the author, the newest first; 0: of any.
-  static bool Are(const google::protobuf::RepeatedPtrField<Review>& reviews, uint64_t movie, uint64_t author) {
+  static bool Are(const google::protobuf::RepeatedPtrField<Review>& reviews, uint64_t movie,
+                  uint64_t author) {
     uint64_t before = UINT64_MAX;
     for (const Review& review : reviews) {
       if (review.id() >= before || (movie != 0 && review.movie() != movie) ||
@@ -120,8 +150,9 @@ class MediaWorkload final : public Workload {
       if (share >= 0.9) return Kind::kCompose;
       share /= 0.9;
     }
-    if (share < 0.7) return Kind::kPage;
-    return share < 0.9 ? Kind::kOfMovie : Kind::kOfUser;
+    if (share < 0.6) return Kind::kPage;
+    if (share < 0.8) return Kind::kSearch;
+    return share < 0.94 ? Kind::kOfMovie : Kind::kOfUser;
   }
   Rng RngOf(uint64_t index) const { return Rng(seed_ * 0x9E3779B97F4A7C15u + index); }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// workload.h - the requests of `curtail load media`. `compose` writes reviews; `browse` reads: of 100, 70 pages of movies, 20 lists
-// of a movie's reviews, 10 of a user's; `mixed` is 90 of `browse` and 10 of `compose`.
+// workload.h - the requests of `curtail load media`. `compose` writes reviews; `browse` reads: of 100, 60 pages of movies, 20 searches, 14
+// lists of a movie's reviews, 6 of a user's; `mixed` is 90 of `browse` and 10 of `compose`.
 #pragma once
 
 #include "apps/kit/user_requests.h"

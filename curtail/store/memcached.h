@@ -80,9 +80,9 @@ class Memcached {
   struct Command {
     std::string_view head, body, tail;
     bool writes = false;
-    // The kinds that answer it, beside a refusal.
+    // The kinds that answer it, beside a refusal; kBroken: there is no such kind.
     memcached::Answer::Kind yes = memcached::Answer::Kind::kDone, no = memcached::Answer::Kind::kDone,
-                            neither = memcached::Answer::Kind::kDone;
+                            neither = memcached::Answer::Kind::kBroken;
     size_t answers = 1;
   };
   // Hears of each answer by its number; of all of them again if the command is sent again. Views of

@@ -17,8 +17,7 @@ namespace curtail::apps {
 // Makes a service of the application's own, which the same process serves beside `service` (Env::AlsoServe()), and which may
 // call the handlers of `service`. Both end together.
 template <class Rpc>
-using Beside =
-    std::function<std::unique_ptr<Service>(Env& env, typename Rpc::CoroutineService& service)>;
+using Beside = std::function<std::unique_ptr<Service>(Env& env, typename Rpc::CoroutineService& service)>;
 
 // `user`: names, passwords and sessions (User of accounts.proto). It calls `unique-id`.
 HostedService HostedUser(const std::string& application, Beside<User> beside = nullptr);

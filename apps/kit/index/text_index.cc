@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DESIGN. A text is a document. Its boolean term "Q" + id finds it again, its value 0 is the id, by which Xapian sorts.
+// DESIGN. A text is a document. Its boolean term "Q" + id finds it again, its value 0 is the id, by which Xapian sorts. A tag is
+// the boolean term "T" + tag, the number is value 1.
 // Xapian's databases are for one thread each: one writes, under a mutex, and readers are pooled. A reader sees the commit
 // that it last opened, so each query begins with reopen(), which reads one small file. A commit that frees the blocks
 // under a running query ends it with DatabaseModifiedError; then the query begins again.
@@ -27,13 +28,14 @@
 namespace curtail::apps {
 namespace {
 
-constexpr Xapian::valueno kIdSlot = 0;
+constexpr Xapian::valueno kIdSlot = 0, kNumberSlot = 1;
 constexpr int kTries = 8;
 // Metadata: all documents are noted in blocks, and have the terms for words that they repeat.
 constexpr char kFormatKey[] = "format", kFormat[] = "2";
 constexpr unsigned kMostWordBytes = 240;  // Xapian's limit is 245
 
 std::string TermOf(uint64_t id) { return Join("Q", id); }
+std::string TermOf(std::string_view tag) { return Join("T", tag); }
 
 // Big-endian, so that the order of the bytes is that of the ids.
 std::string BytesOf(uint64_t id) {
@@ -86,6 +88,19 @@ WordQuery QueryOf(const std::string& text) {
   query.all = Xapian::Query(Xapian::Query::OP_AND, terms.begin(), terms.end());
   query.repeating = Xapian::Query(Xapian::Query::OP_OR, repeated.begin(), repeated.end());
   return query;
+}
+
+// `words` with the tag and the number that are asked for; scores stay.
+void Narrow(const TextIndex::Query& asked, Xapian::Query* words) {
+  if (!asked.tag.empty()) {
+    const Xapian::Query tagged(TermOf(asked.tag));
+    *words = Xapian::Query(Xapian::Query::OP_FILTER, *words, tagged);
+  }
+  if (asked.least != 0 || asked.greatest != UINT64_MAX) {
+    const Xapian::Query between(Xapian::Query::OP_VALUE_RANGE, kNumberSlot, BytesOf(asked.least),
+                                BytesOf(asked.greatest));
+    *words = Xapian::Query(Xapian::Query::OP_FILTER, *words, between);
+  }
 }
 
 using Hits = std::vector<TextIndex::Hit>;
@@ -250,6 +265,8 @@ absl::Status TextIndex::Apply(std::span<const Change> changes) {
         Xapian::Document document = WordsOf(Folded(change.text), kMostWordBytes);
         document.add_boolean_term(term);
         document.add_value(kIdSlot, BytesOf(change.id));
+        document.add_value(kNumberSlot, BytesOf(change.number));
+        for (const std::string_view tag : change.tags) document.add_boolean_term(TermOf(tag));
         AddRepeatedWords(document);
         NoteInBlock(db, db.replace_document(term, document), change.id);
       }
@@ -278,6 +295,7 @@ absl::Status TextIndex::Find(const Query& query, std::vector<Hit>* hits) const {
     words.all = Xapian::Query(Xapian::Query::OP_MAX, words.all, as_written.all);
     words.repeating |= as_written.repeating;
   }
+  Narrow(query, &words.all);
   absl::Status status;
   int tries = kTries;
   do {

@@ -26,12 +26,16 @@ class TextIndex {
     uint64_t id = 0;
     std::string_view text;
     bool remove = false;
+    std::vector<std::string_view> tags = {};  // of at most 240 bytes each
+    uint64_t number = 0;                      // such as a year
   };
   struct Query {
     std::string_view text;
     bool newest = false;  // by id, instead of score
     uint64_t before = 0;  // with `newest`: ids below it only; 0: all
     uint32_t limit = 0;
+    std::string_view tag = {};                  // texts with this tag only; empty: all
+    uint64_t least = 0, greatest = UINT64_MAX;  // texts with a number between them only
   };
   struct Hit {
     uint64_t id = 0;

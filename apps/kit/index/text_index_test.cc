@@ -62,6 +62,25 @@ TEST_F(TextIndexTest, FindsPostsThatHoldAllWords) {
       absl::IsInvalidArgument(index->Find({.text = "a b c d e f g h i j k l m n o p q", .limit = 9}, &hits)));
 }
 
+TEST_F(TextIndexTest, NarrowsByTagAndNumber) {
+  auto index = Open();
+  Apply(*index, {{.id = 1, .text = "fox fox", .tags = {"Drama", "War"}, .number = 1950},
+                 {.id = 2, .text = "fox", .tags = {"War"}, .number = 1960},
+                 {.id = 3, .text = "fox drama"}});
+  const auto find = [&](TextIndex::Query query) {
+    query.text = "fox", query.limit = 9;
+    return Find(*index, query);
+  };
+  EXPECT_THAT(find({}), ElementsAre(1, 3, 2));
+  EXPECT_THAT(find({.tag = "War"}), ElementsAre(1, 2));
+  EXPECT_THAT(find({.tag = "Drama"}), ElementsAre(1)) << "a word is not a tag";
+  EXPECT_THAT(find({.newest = true, .tag = "War"}), ElementsAre(2, 1));
+  EXPECT_THAT(find({.least = 1951}), ElementsAre(2));
+  EXPECT_THAT(find({.least = 1950, .greatest = 1960}), ElementsAre(1, 2));
+  EXPECT_THAT(find({.tag = "War", .greatest = 1959}), ElementsAre(1));
+  EXPECT_THAT(find({.tag = "war"}), IsEmpty());
+}
+
 TEST_F(TextIndexTest, KeepsWhatWasAppliedLast) {
   auto index = Open();
   Apply(*index, {{1, "one"}, {2, "one"}});

@@ -13,7 +13,8 @@ struct CastInfoService final : CastInfo::CoroutineService {
   Coroutine Write(Context& ctx, const Cast& request, apps::Nothing*) override {
     const std::string bytes = request.SerializeAsString();
     co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
-      return s.Execute("INSERT INTO casts(movie, kept) VALUES (?1, ?2)", {request.movie(), SqlValue::Bytes(bytes)});
+      return s.Execute("INSERT INTO casts(movie, kept) VALUES (?1, ?2)",
+                       {request.movie(), SqlValue::Bytes(bytes)});
     });
   }
 

@@ -49,7 +49,8 @@ struct ComposeReviewService final : ComposeReview::CoroutineService {
     while (!stored) {
       std::string bytes;
       uint64_t version = 0;
-      if (absl::Status got = cache.GetVersioned(key, deadline, &found, &bytes, &version); !got.ok()) return got;
+      if (absl::Status got = cache.GetVersioned(key, deadline, &found, &bytes, &version); !got.ok())
+        return got;
       all->Clear();
       if (found && !all->ParseFromString(bytes)) return absl::DataLossError("the cache has no composition");
       if ((all->have() & bit) != 0) return absl::OkStatus();

@@ -33,7 +33,8 @@ struct FrontEndService final : Media::CoroutineService {
   Coroutine Compose(Context& ctx, const ReviewRequest& request, Review* reply) override {
     ReviewRequest content = request;
     content.clear_token();  // another session may repeat it
-    if (absl::Status named = apps::NameRequest(ctx, Media::kCompose.path, content); !named.ok()) co_return named;
+    if (absl::Status named = apps::NameRequest(ctx, Media::kCompose.path, content); !named.ok())
+      co_return named;
     UploadRequest id;
     id.set_request(Rng(first_request + requests.fetch_add(1, std::memory_order_relaxed)).Next());
     UploadRequest title = id, text = id, opinion = id, user = id;
@@ -50,7 +51,8 @@ struct FrontEndService final : Media::CoroutineService {
     std::apply([&](auto&... part) { (Take(part, reply), ...); }, put);
     if (reply->id() != 0) co_return absl::OkStatus();
     absl::Status status = apps::FirstErrorOf(put);
-    if (status.ok()) status = apps::ForClients(absl::UnavailableError("a part of the review was lost; try again"));
+    if (status.ok())
+      status = apps::ForClients(absl::UnavailableError("a part of the review was lost; try again"));
     co_return status;
   }
 

@@ -2,7 +2,8 @@
 //
 // Movie id: the movie of a title as a part of a review, and new movies.
 //
-// A movie is in movie-info last. If a step before fails, its cast and plot are there under an id that nobody finds.
+// A movie is in movie-info last. If a step before fails, its cast and plot, and its words in the index, are there under
+// an id that nobody finds.
 #include <algorithm>
 
 #include "apps/kit/data/cache.h"
@@ -58,7 +59,8 @@ struct MovieIdService final : MovieId::CoroutineService {
     text.set_movie(ids->ids(0));
     text.set_text(request.plot());
     auto written = co_await WhenAllOk(ctx, Ask(cast, CastInfo::kWrite, std::move(members)),
-                                      Ask(plot, Plot::kWrite, std::move(text)));
+                                      Ask(plot, Plot::kWrite, std::move(text)),
+                                      Ask(search, Search::kEnqueue, JobOf(ids->ids(0), request)));
     if (!written.ok()) co_return written.status();
     reply->set_id(ids->ids(0));
     reply->set_title(request.title());
@@ -67,6 +69,17 @@ struct MovieIdService final : MovieId::CoroutineService {
     reply->set_added_by(request.user());
     auto [entered] = co_await WhenAll(ctx, Ask(info, MovieInfo::kWrite, *reply));
     co_return entered.status();
+  }
+
+  static IndexJob JobOf(uint64_t movie, const MovieEntry& entry) {
+    IndexJob job;
+    job.set_movie(movie);
+    job.set_text(entry.title());
+    for (const std::string& name : entry.cast()) job.set_text(Join(job.text(), "\n", name));
+    job.set_text(Join(job.text(), "\n", entry.plot()));
+    *job.mutable_genres() = entry.genres();
+    job.set_year(entry.year());
+    return job;
   }
 
   static absl::Status Check(const MovieEntry& entry) {
@@ -86,7 +99,7 @@ struct MovieIdService final : MovieId::CoroutineService {
   }
 
   std::vector<DeclaredPath> Paths() const override {
-    return {{"Upload", {compose, info}}, {"Register", {info, unique_id, cast, plot}}};
+    return {{"Upload", {compose, info}}, {"Register", {info, unique_id, cast, plot, search}}};
   }
 
   const std::unique_ptr<apps::Cache> cache;  // may be null
@@ -95,6 +108,7 @@ struct MovieIdService final : MovieId::CoroutineService {
   const MovieInfo::Stub info = env.Stub<MovieInfo>("movie-info");
   const CastInfo::Stub cast = env.Stub<CastInfo>("cast-info");
   const Plot::Stub plot = env.Stub<Plot>("plot");
+  const Search::Stub search = env.Stub<Search>("search");
   const apps::UniqueId::Stub unique_id = env.Stub<apps::UniqueId>("unique-id");
 };
 

@@ -49,8 +49,7 @@ struct MovieInfoService final : MovieInfo::CoroutineService {
     if (!status.ok() || found == 1) co_return status;
     reply->Clear();
     if (found == 0) co_return absl::NotFoundError("there is no movie of this title and year");
-    co_return absl::FailedPreconditionError(
-        Join("several movies have this title; give the year: ", years));
+    co_return absl::FailedPreconditionError(Join("several movies have this title; give the year: ", years));
   }
 
   std::vector<DeclaredPath> Paths() const override { return {{"Write", {}}, {"Read", {}}, {"Find", {}}}; }

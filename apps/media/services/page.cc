@@ -21,11 +21,11 @@ struct PageService final : Page::CoroutineService {
     newest.set_of(request.movie());
     newest.set_limit(request.limit());
     const Nanos time = apps::OptionalTime(ctx.deadline());
-    auto [casts, plots, sum, listed] =
-        co_await WhenAll(ctx, Ask(cast, CastInfo::kRead, id).Within(time), Ask(plot, Plot::kRead, id).Within(time),
-                         Ask(rating, Rating::kSum, of).Within(time),
-                         Ask(reviews, MovieReview::kList, newest).Within(time));
-    if (casts.ok() && !casts->casts().empty()) reply->mutable_cast()->Swap(casts->mutable_casts(0)->mutable_names());
+    auto [casts, plots, sum, listed] = co_await WhenAll(
+        ctx, Ask(cast, CastInfo::kRead, id).Within(time), Ask(plot, Plot::kRead, id).Within(time),
+        Ask(rating, Rating::kSum, of).Within(time), Ask(reviews, MovieReview::kList, newest).Within(time));
+    if (casts.ok() && !casts->casts().empty())
+      reply->mutable_cast()->Swap(casts->mutable_casts(0)->mutable_names());
     if (plots.ok() && !plots->plots().empty()) reply->set_plot(plots->plots(0).text());
     if (sum.ok()) reply->mutable_rating()->Swap(&*sum);
     if (listed.ok()) {
@@ -35,7 +35,8 @@ struct PageService final : Page::CoroutineService {
     const auto name = [reply](bool ok, const char* part) {
       if (!ok) reply->add_missing(part);
     };
-    name(casts.ok(), "cast"), name(plots.ok(), "plot"), name(sum.ok(), "rating"), name(listed.ok(), "reviews");
+    name(casts.ok(), "cast"), name(plots.ok(), "plot"), name(sum.ok(), "rating"),
+        name(listed.ok(), "reviews");
     co_return absl::OkStatus();
   }
 

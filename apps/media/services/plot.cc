@@ -13,7 +13,8 @@ struct PlotService final : Plot::CoroutineService {
   Coroutine Write(Context& ctx, const PlotText& request, apps::Nothing*) override {
     const std::string bytes = request.SerializeAsString();
     co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
-      return s.Execute("INSERT INTO plots(movie, kept) VALUES (?1, ?2)", {request.movie(), SqlValue::Bytes(bytes)});
+      return s.Execute("INSERT INTO plots(movie, kept) VALUES (?1, ?2)",
+                       {request.movie(), SqlValue::Bytes(bytes)});
     });
   }
 

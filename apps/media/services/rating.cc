@@ -31,8 +31,8 @@ struct RatingService final : Rating::CoroutineService {
 
   Coroutine Remove(Context& ctx, const ReviewRef& request, apps::Nothing*) override {
     co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
-      absl::Status status = s.Execute(
-          "UPDATE ratings SET removed = 1 WHERE review = ?1 AND removed = 0", {request.review()});
+      absl::Status status =
+          s.Execute("UPDATE ratings SET removed = 1 WHERE review = ?1 AND removed = 0", {request.review()});
       if (!status.ok()) return status;
       return s.changes() > 0 ? Count(s, request, -1) : Insert(s, request, /*removed=*/1);
     });
@@ -88,7 +88,8 @@ HostedService HostedRating() {
       {"CREATE TABLE ratings(review INTEGER PRIMARY KEY, movie INTEGER NOT NULL, author INTEGER NOT NULL,"
        " stars INTEGER NOT NULL, removed INTEGER NOT NULL) STRICT;"
        "CREATE INDEX ratings_of ON ratings(author, movie);"
-       "CREATE TABLE sums(movie INTEGER PRIMARY KEY, reviews INTEGER NOT NULL, stars INTEGER NOT NULL) STRICT"});
+       "CREATE TABLE sums(movie INTEGER PRIMARY KEY, reviews INTEGER NOT NULL, stars INTEGER NOT NULL) "
+       "STRICT"});
 }
 
 }  // namespace curtail::media

@@ -14,7 +14,8 @@ namespace curtail::media {
 // `state`: 0 pending, 1 acknowledged, 2 taken back, 3 taken back and in no list.
 const char kReviewSchema[] =
     "CREATE TABLE reviews(id INTEGER PRIMARY KEY, author INTEGER NOT NULL, movie INTEGER NOT NULL,"
-    " viewing INTEGER NOT NULL, state INTEGER NOT NULL, since_ms INTEGER NOT NULL, review BLOB NOT NULL) STRICT;"
+    " viewing INTEGER NOT NULL, state INTEGER NOT NULL, since_ms INTEGER NOT NULL, review BLOB NOT NULL) "
+    "STRICT;"
     "CREATE UNIQUE INDEX reviews_of ON reviews(author, movie, viewing) WHERE state < 2;"
     "CREATE INDEX reviews_left ON reviews(id) WHERE state = 0 OR state = 2";
 constexpr int64_t kPending = 0, kAcknowledged = 1, kTakenBack = 2, kNone = -1;
@@ -58,14 +59,15 @@ struct ReviewStorageService final : ReviewStorage::CoroutineService {
           const std::string_view bytes = row.Text(1);
           stored->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
         });
-    status.Update(s.Query(
-        "SELECT state FROM reviews WHERE author = ?1 AND movie = ?2 AND viewing = ?3 AND state < 2",
-        {review.author().id(), review.movie(), review.viewing()},
-        [&](const SqlRow& row) { other = row.Integer(0); }));
+    status.Update(
+        s.Query("SELECT state FROM reviews WHERE author = ?1 AND movie = ?2 AND viewing = ?3 AND state < 2",
+                {review.author().id(), review.movie(), review.viewing()},
+                [&](const SqlRow& row) { other = row.Integer(0); }));
     if (!status.ok() || own == kPending || own == kAcknowledged) return status;
     if (own != kNone) return absl::AbortedError("the review was taken back; try again");
     if (other == kAcknowledged) return absl::AlreadyExistsError("you have reviewed this movie");
-    if (other == kPending) return absl::AbortedError("another review of this movie is being written; try again");
+    if (other == kPending)
+      return absl::AbortedError("another review of this movie is being written; try again");
     return Put(s, review, kPending);
   }
 
@@ -83,7 +85,8 @@ struct ReviewStorageService final : ReviewStorage::CoroutineService {
     co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
       absl::Status status =
           s.Execute("UPDATE reviews SET state = 1 WHERE id = ?1 AND state < 2", {request.ids(0)});
-      if (status.ok() && s.changes() == 0) status = absl::AbortedError("the review was taken back; try again");
+      if (status.ok() && s.changes() == 0)
+        status = absl::AbortedError("the review was taken back; try again");
       return status;
     });
   }
@@ -108,10 +111,10 @@ struct ReviewStorageService final : ReviewStorage::CoroutineService {
   Coroutine Read(Context& ctx, const apps::Ids& request, ReviewList* reply) override {
     if (absl::Status status = apps::CheckCount(request.ids_size(), apps::kMostIds, "ids"); !status.ok())
       co_return status;
-    co_return co_await apps::ReadRows(
-        ctx, cache.get(), db, "review", {request.ids().begin(), request.ids().end()},
-        "SELECT review FROM reviews WHERE id = ?1 AND state = 1",
-        [reply](uint64_t, std::string_view bytes) { Add(bytes, reply); });
+    co_return co_await apps::ReadRows(ctx, cache.get(), db, "review",
+                                      {request.ids().begin(), request.ids().end()},
+                                      "SELECT review FROM reviews WHERE id = ?1 AND state = 1",
+                                      [reply](uint64_t, std::string_view bytes) { Add(bytes, reply); });
   }
 
   Coroutine ListLeft(Context& ctx, const apps::IdPage& request, ReviewList* reply) override {
@@ -129,7 +132,8 @@ struct ReviewStorageService final : ReviewStorage::CoroutineService {
   }
 
   std::vector<DeclaredPath> Paths() const override {
-    return {{"Store", {}}, {"Acknowledge", {}}, {"Delete", {}}, {"Settle", {}}, {"Read", {}}, {"ListLeft", {}}};
+    return {{"Store", {}},  {"Acknowledge", {}}, {"Delete", {}},
+            {"Settle", {}}, {"Read", {}},        {"ListLeft", {}}};
   }
 
   SqlDatabase& db;

@@ -4,8 +4,7 @@
 //
 // Posts reach the index behind the caller's back, many with one commit, through a queue. Jobs of a post may
 // overtake each other, so the index may know a deleted post; then it is removed again when a search finds it.
-#include <algorithm>
-
+#include "apps/kit/index/index_parts.h"
 #include "apps/kit/jobs/job_queue.h"
 #include "apps/social/data.h"
 #include "apps/social/page.h"
@@ -22,7 +21,10 @@ struct SearchService final : Search::CoroutineService {
   SearchService(std::unique_ptr<apps::JobStore> jobs, Env& e)
       : parts(e.Channels("search-index")),
         env(e),
-        queue(std::move(jobs), /*group=*/64, [this](std::span<apps::Job> jobs) { Deliver(jobs); }) {
+        queue(std::move(jobs), /*group=*/64, [this](std::span<apps::Job> all) {
+          apps::DeliverToParts(parts, SearchIndex::kApply, all,
+                               [](const IndexJob& job) { return job.post(); });
+        }) {
     queue.WorkWhileServing(env);
   }
 
@@ -49,12 +51,8 @@ struct SearchService final : Search::CoroutineService {
       if (!part.ok()) co_return part.status();
       hits.insert(hits.end(), part->hits().begin(), part->hits().end());
     }
-    std::ranges::sort(hits, [](const Hit& a, const Hit& b) {
-      return a.score() != b.score() ? a.score() > b.score() : a.post() > b.post();
-    });
-    hits.erase(hits.begin(), hits.begin() + static_cast<ptrdiff_t>(std::min(skipped, hits.size())));
-    const bool more = hits.size() >= limit;
-    if (more) hits.resize(limit);
+    bool more = false;
+    hits = apps::BestHits(std::move(hits), skipped, limit, [](const Hit& hit) { return hit.post(); }, &more);
     ViewRequest view;
     view.set_viewer(request.viewer());
     for (const Hit& hit : hits) view.add_ids(hit.post());
@@ -70,33 +68,6 @@ struct SearchService final : Search::CoroutineService {
       (co_await queue.Put(ctx, stale.SerializeAsString())).IgnoreError();  // the next search finds it again
     }
     co_return absl::OkStatus();
-  }
-
-  // A post's part follows from its id, as indexes that are there have it: Fibonacci hashing.
-  size_t PartOf(uint64_t post) const { return (post * 0x9E3779B97F4A7C15u >> 32) % parts.size(); }
-
-  // Each part gets its jobs at once, and commits once.
-  void Deliver(std::span<apps::Job> jobs) {
-    std::vector<IndexJobs> requests(parts.size());
-    std::vector<size_t> part_of;
-    for (const apps::Job& job : jobs) {
-      IndexJob what;
-      what.ParseFromString(job.bytes);
-      part_of.push_back(PartOf(what.post()));
-      *requests[part_of.back()].add_jobs() = std::move(what);
-    }
-    std::vector<Channel*> channels;
-    std::vector<IndexJobs> wanted;
-    std::vector<size_t> place(parts.size());
-    for (size_t i = 0; i < parts.size(); ++i) {
-      if (requests[i].jobs().empty()) continue;
-      place[i] = channels.size();
-      channels.push_back(parts[i]);
-      wanted.push_back(std::move(requests[i]));
-    }
-    Context ctx(apps::kJobTime);
-    const auto applied = ctx.FanOut(channels, SearchIndex::kApply, wanted);
-    for (size_t i = 0; i < jobs.size(); ++i) jobs[i].done = applied[place[part_of[i]]].ok();
   }
 
   std::vector<DeclaredPath> Paths() const override {
