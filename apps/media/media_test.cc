@@ -153,6 +153,34 @@ TEST_F(MediaTest, APageNamesThePartsThatAreMissing) {
   EXPECT_TRUE(absl::IsNotFound(media().GetMovie(ctx, none, &page)));
 }
 
+TEST_F(MediaTest, AMovieIsFoundAlthoughTheIndexWasAway) {
+  app_->Kill("search-index");
+  NewMovie movie;
+  movie.set_token(users_[0].token), movie.set_title("Zebra"), movie.set_year(2000);
+  movie.add_cast("Quentin Xylophone"), movie.add_genres("Short");
+  Movie added;
+  Context adding(kMaxTestWait);
+  ASSERT_TRUE(media().AddMovie(adding, movie, &added).ok());
+  app_->Kill("search");
+  ASSERT_TRUE(app_->Restart("search-index").ok());
+  ASSERT_TRUE(app_->Restart("search").ok());
+  SearchRequest request;
+  request.set_text("xylophone ZEBRA"), request.set_genre("Short");
+  MovieList found;
+  const Deadline deadline = Deadline::In(kMaxTestWait);
+  do {
+    Context ctx(deadline);
+    const absl::Status status = media().SearchMovies(ctx, request, &found);
+    EXPECT_TRUE(status.ok() || absl::IsUnavailable(status)) << status;
+  } while (found.movies().empty() && !deadline.Expired());
+  ASSERT_EQ(found.movies_size(), 1);
+  EXPECT_EQ(found.movies(0).SerializeAsString(), added.SerializeAsString());
+  request.set_genre("Drama");
+  Context ctx(kMaxTestWait);
+  ASSERT_TRUE(media().SearchMovies(ctx, request, &found).ok());
+  EXPECT_TRUE(found.movies().empty());
+}
+
 TEST_F(MediaTest, PartsThatArePutAgainMakeOneReview) {
   const uint64_t seed = TestSeed();
   const std::unique_ptr<Channel> channel = Connect("compose-review");
