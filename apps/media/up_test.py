@@ -47,7 +47,8 @@ def use(address):
     assert status == 200 and written["text"] == "Großartig" and written["movie"] == added["id"], written
     assert rest(address, "POST", "/v1/reviews", review, token, key="my first") == (200, written)
     assert rest(address, "POST", "/v1/reviews", review, token)[0] == 409
-    for change, refused in (({"stars": 11}, 400), ({"text": ""}, 400), ({"text": "x" * 4097}, 400), ({"title": "Unknown"}, 404)):
+    for change, refused in (({"stars": 11}, 400), ({"text": ""}, 400), ({"text": "x" * 4097}, 400), ({"text": "\ud800"}, 400),
+                            ({"title": "Unknown"}, 404)):
         assert rest(address, "POST", "/v1/reviews", {**review, "viewing": "1", **change}, token)[0] == refused, change
     assert rest(address, "POST", "/v1/reviews", {**review, "viewing": "1", "stars": 4}, token)[0] == 200
 

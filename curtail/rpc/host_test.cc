@@ -310,6 +310,58 @@ int ServeWorking(int out) {
   return HostMain(static_cast<int>(argv.size()), argv.data(), program);
 }
 
+// Calls the service that `page` has brought along, says on a pipe what comes of it, and serves on.
+int ServeCaller(int out) {
+  const auto page = [](Env& env) -> MadeService {
+    env.AlsoServe(std::make_unique<Named>("test.Beside"));
+    return std::make_unique<Named>("test.Page");
+  };
+  const auto caller = [out](Env& env) -> MadeService {
+    Channel* const channel = env.SharedChannel("page");
+    env.WhileServing(
+        [=] {
+          std::string said;
+          for (const char* path : {"/test.Beside/Go", "/test.Page/Go", "/test.None/Go"}) {
+            Context ctx(kMaxTestWait);
+            google::protobuf::StringValue text;
+            said += Join(absl::StatusCodeToString(channel->Call(ctx, path, text, &text).code()), ";");
+          }
+          EXPECT_EQ(write(out, said.data(), said.size()), static_cast<ssize_t>(said.size()));
+        },
+        [] {});
+    return std::make_unique<Working>();
+  };
+  const HostProgram program{.name = "shop",
+                            .title = "A shop.",
+                            .examples = "",
+                            .services = {{.name = "page", .make = page}, {.name = "caller", .make = caller}}};
+  std::vector<std::string> args = {"shop", "--monolith", "--listen", "127.0.0.1:0"};
+  std::vector<char*> argv;
+  for (std::string& arg : args) argv.push_back(arg.data());
+  return HostMain(static_cast<int>(argv.size()), argv.data(), program);
+}
+
+TEST(Host, WithinAMonolithOthersCallWhatAServiceBrings) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  auto process = deploy::Process::Spawn({.name = "shop", .run = [&ends] {
+                                           close(ends[0]);
+                                           _exit(ServeCaller(ends[1]));
+                                         }});
+  close(ends[1]);
+  ASSERT_TRUE(process.ok()) << process.status();
+  std::string heard;
+  char buffer[64];
+  for (ssize_t got; (got = read(ends[0], buffer, sizeof buffer)) > 0;) {
+    heard.append(buffer, static_cast<size_t>(got));
+    (*process)->BeginToEnd();
+  }
+  close(ends[0]);
+  const absl::Status ended = (*process)->End(kMaxTestWait);
+  EXPECT_TRUE(ended.ok()) << ended;
+  EXPECT_EQ(heard, "OK;OK;UNIMPLEMENTED;");
+}
+
 TEST(Host, WorksGoOnWhileTheProcessServes) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
