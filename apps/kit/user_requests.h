@@ -22,7 +22,7 @@ struct UserWorkloadOptions {
   std::string mix = "mixed";
   std::string users = "uniform";  // who sends: also "zipf:S" or "skew:S", see curtail/load/drive/choice.h
   uint64_t seed = 1;
-  RequestOptions given;  // for the application's own options
+  RequestOptions given;     // for the application's own options
   std::string folder = {};  // where the fill command has left the sessions, and what else it leaves
 };
 

@@ -10,7 +10,7 @@
 #include "apps/kit/once.h"
 #include "curtail/rpc/host.h"
 #include "curtail/rpc/when_all.h"
-#include "services.curtail.h"
+#include "parts.curtail.h"
 
 namespace curtail::media {
 

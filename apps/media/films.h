@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "curtail/base/rng.h"
-#include "services.curtail.h"
+#include "parts.curtail.h"
 
 namespace curtail::media {
 

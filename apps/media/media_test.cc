@@ -14,7 +14,7 @@
 #include "apps/kit/testing/actors.h"
 #include "apps/media/media_testing.h"
 #include "curtail/base/strings.h"
-#include "services.curtail.h"
+#include "parts.curtail.h"
 
 namespace curtail::media {
 namespace {
