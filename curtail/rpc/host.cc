@@ -12,22 +12,20 @@
 //      each instance: its service, what it keeps, its channels.
 #include "curtail/rpc/host.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <deque>
 #include <iostream>
 #include <map>
 #include <optional>
-#include <sstream>
 #include <utility>
 
 #include "absl/strings/str_join.h"
 #include "curtail/base/log.h"
 #include "curtail/base/strings.h"
-#include "curtail/base/terminal.h"
 #include "curtail/rpc/client/resolver/target.h"
 #include "curtail/rpc/in_process.h"
+#include "curtail/rpc/server/host_command_line.h"
 #include "curtail/rpc/server/host_flags.h"
 #include "curtail/rpc/server_main.h"
 #include "curtail/rpc/tls.h"
@@ -39,24 +37,13 @@ using internal::Surroundings;
 
 namespace {
 
-constexpr int kLate = 1, kBroken = 99, kBadConfiguration = 104;
-
-// `text` is CLI11's about a wrong command line; it ends its lines itself.
-void LogComplaint(std::string text) {
-  while (text.ends_with('\n')) text.pop_back();
-  if (!text.empty()) Log(Severity::kError, text, {}, /*from=*/"");
-}
+constexpr int kLate = 1, kBroken = 99;
 
 // False if `target` is the address of one server.
 bool MayBeSeveral(const absl::StatusOr<internal::Target>& target) {
   if (!target.ok() || target->resolver->Changes()) return true;
   const auto addresses = target->resolver->Resolve();  // looks nothing up: they do not change
   return addresses.ok() && addresses->size() > 1;
-}
-
-int Fail(std::string_view program, const absl::Status& status) {
-  Log(Severity::kError, Message(status), {}, program);
-  return kBadConfiguration;
 }
 
 }  // namespace
@@ -402,84 +389,10 @@ class HostBuilder {
 
 namespace {
 
-// A program's command line, parsed.
-class CommandLine {
- public:
-  explicit CommandLine(const HostProgram& program) : program_(program), app_(program.title, program.name) {
-    app_.footer(program.examples);
-    app_.allow_extras();  // so that they are named one by one
-  }
-
-  void AddHostFlags(HostFlags* f, bool words) {
-    Flags& flags = flags_.emplace_back(&app_);
-    const bool choice = !(program_.services.size() == 1 && program_.services.front().name.empty());
-    if (choice) {
-      std::vector<std::string> names;
-      for (const HostedService& service : program_.services) names.push_back(service.name);
-      // The names are in the text, as CLI11 writes those of IsMember as one word that no terminal has room for.
-      app_.add_option("--service", f->services,
-                      Join("What to be; several, with commas, call each other in one process: ",
-                           absl::StrJoin(names, ", ")))
-          ->delimiter(',')
-          ->allow_extra_args(false)
-          ->check(CLI::IsMember(names).description(""));
-      flags.Add("--monolith", &f->monolith, "Be all services in one process, which call each other there");
-      flags.Add("--instances", &f->instances, "SERVICE=COUNT: with --monolith, how many of a service [1]");
-      flags.Add("--memory", &f->memory, "Print how many bytes this service will hold, and exit");
-    }
-    internal::AddServingFlags(flags, f, program_.policies);
-    if (choice || words) internal::AddInstanceFlags(flags, f);
-    for (const HostedService& service : program_.services) {
-      if (service.flags) service.flags(flags);
-    }
-    if (words) app_.add_option("WORDS", f->words, "What the service itself is told");
-  }
-
-  void AddCommands() {
-    for (const HostCommand& command : program_.commands) {
-      CLI::App* const sub = app_.add_subcommand(command.name, command.help);
-      sub->footer(command.examples);  // else it has the program's
-      if (command.flags) command.flags(flags_.emplace_back(sub));
-      sub->allow_extras();
-      commands_.emplace_back(sub, &command);
-    }
-  }
-
-  // The exit code if the program ends here.
-  std::optional<int> Parse(int argc, char** argv) {
-    try {
-      app_.parse(argc, argv);
-    } catch (const CLI::ParseError& error) {
-      std::ostringstream help, complaint;
-      const int code = app_.exit(error, help, complaint);
-      std::cout << HelpForTerminal(help.str());
-      LogComplaint(complaint.str());
-      return code == 0 ? 0 : kBadConfiguration;
-    }
-    const std::vector<std::string> unknown = app_.remaining(/*recurse=*/true);
-    if (unknown.empty()) return std::nullopt;
-    return Fail(program_.name,
-                absl::InvalidArgumentError(Join(unknown.front(), ": unknown flag or word; see --help")));
-  }
-
-  const HostCommand* command() const {
-    for (const auto& [sub, command] : commands_) {
-      if (*sub) return command;
-    }
-    return nullptr;
-  }
-
- private:
-  const HostProgram& program_;
-  CLI::App app_;
-  std::deque<Flags> flags_;
-  std::vector<std::pair<CLI::App*, const HostCommand*>> commands_;
-};
-
 int RunHost(int argc, char** argv, const HostProgram& program, bool words) {
   BlockStopSignals();  // H1
   HostFlags flags;
-  CommandLine line(program);
+  internal::HostCommandLine line(program);
   line.AddHostFlags(&flags, words);
   line.AddCommands();
   if (const std::optional<int> code = line.Parse(argc, argv)) return *code;
@@ -487,18 +400,18 @@ int RunHost(int argc, char** argv, const HostProgram& program, bool words) {
     UnblockStopSignals();
     const absl::Status status = command->run();
     if (status.ok()) return 0;
-    const int code = Fail(program.name, status);
+    const int code = internal::RefuseStart(program.name, status);
     return absl::IsDeadlineExceeded(status) ? kLate : absl::IsDataLoss(status) ? kBroken : code;
   }
   absl::StatusOr<Surroundings> around = Surroundings::From(flags);
-  if (!around.ok()) return Fail(program.name, around.status());
+  if (!around.ok()) return internal::RefuseStart(program.name, around.status());
   HostBuilder builder(program, flags, *std::move(around));
   if (flags.memory) {
     const absl::Status status = builder.PrintMemory();
-    return status.ok() ? 0 : Fail(program.name, status);
+    return status.ok() ? 0 : internal::RefuseStart(program.name, status);
   }
   const absl::StatusOr<int> code = builder.Serve();
-  return code.ok() ? *code : Fail(program.name, code.status());
+  return code.ok() ? *code : internal::RefuseStart(program.name, code.status());
 }
 
 }  // namespace
