@@ -172,7 +172,7 @@ bool BankModelTest::Explain(const Order& order) {
   } else if (posted && order.booked->version() > 0) {
     const std::vector<Entry>& of = books_->Of(order.from);
     const uint64_t version = order.booked->version();
-    if (version > of.size()) ADD_FAILURE() << "acknowledged, but there is no version " << version;
+    if (version > of.size()) ADD_FAILURE() << "acknowledged, but the account lacks version " << version;
     else
       EXPECT_TRUE(of[version - 1].cents() == -order.cents && of[version - 1].text() == order.text)
           << of[version - 1].ShortDebugString();

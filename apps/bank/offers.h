@@ -24,7 +24,7 @@ struct OfferFacts {
   bool has_card = false, has_email = false;
 };
 
-// Returns one offer of each rule that applies, without a time. The order is that of the rules.
+// Returns one offer of each rule that applies, without a time. They stand in the order of the rules.
 std::vector<Offer> OffersFor(const OfferFacts& facts);
 
 }  // namespace curtail::bank

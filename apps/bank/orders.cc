@@ -12,7 +12,7 @@ namespace curtail::bank {
 namespace {
 
 constexpr char kTable[] = "payments";
-// A state of a row, beside those of Payment::State: PENDING to clients.
+// A row may have this state, too. Clients are shown PENDING.
 constexpr int kPermitted = 100;
 constexpr int64_t kMostAheadMs = 366 * int64_t{86'400'000};
 

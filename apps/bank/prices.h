@@ -30,7 +30,7 @@ class Prices {
 
   // In the order of the alphabet.
   std::vector<std::string> Symbols() const;
-  // Returns the cents of a share on a day since 1970, in UTC. NOT_FOUND: there is no such symbol.
+  // Returns the cents of a share on a day since 1970, in UTC. NOT_FOUND: the symbol is unknown.
   [[nodiscard]] absl::StatusOr<int64_t> CentsOn(const std::string& symbol, uint32_t day) const;
 
  private:

@@ -4,7 +4,7 @@
 //
 // A trade is an order (orders.h) between the customer's account and the bank's account for investments beside it, so that one
 // shard decides it. Before the transfer, the trade is entered with its units, once: that decides whether a sale has the units, for
-// ever. The units of a purchase count once its order is booked; those of a sale are gone from its entry on, unless it is refused.
+// ever. The units of a purchase count once its order is booked; a sale takes its units when it is entered, unless it is refused.
 // So what a customer holds is a sum over its trades, and never negative.
 #include <map>
 #include <memory>

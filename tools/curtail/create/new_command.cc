@@ -44,7 +44,7 @@ std::string PascalOf(const std::string& name) {
 
 std::string MemberOf(const std::string& name) { return absl::StrReplaceAll(name, {{"-", "_"}}); }
 
-// Names are those of C++, protobuf, files and hosts at once.
+// A name must do for C++, protobuf, files and hosts at once.
 absl::Status CheckName(const std::string& what, const std::string& name, bool dashes) {
   static const std::set<std::string> taken = {
       "absl",     "answer",    "apps",    "auto",     "bool",     "break",     "build",    "case",

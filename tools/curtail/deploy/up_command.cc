@@ -80,7 +80,7 @@ absl::StatusOr<deploy::Topology> Wanted(const UpFlags& flags) {
 }
 
 // One request of each kind that `curtail load` sends, if the application is ours and its data is prepared: a service that is
-// missing, or that has no data, is found now. Errors: those of TryEachMethod().
+// missing, or that has no data, is found now. Errors: as TryEachMethod().
 absl::Status TryRequests(const deploy::Topology& topology, const std::string& entry,
                          const std::atomic<bool>& stop, Console& console) {
   if (topology.prepare.empty() || !apps::IsApplication(topology.application)) return absl::OkStatus();

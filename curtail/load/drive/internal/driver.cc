@@ -93,7 +93,10 @@ Driver::Driver(const RunOptions& options, const Workload& workload, LoadPlan pla
       unread_(options, /*may_stay=*/curve != nullptr && journey_ == nullptr),
       client_(MakeLoadClient(options, journey_)) {
   if (journey_ != nullptr) return;
-  for (const WorkloadMethod& method : MethodsOf(workload)) methods_.emplace(method.path, methods_.size());
+  const std::vector<WorkloadMethod> methods = MethodsOf(workload);
+  for (const WorkloadMethod& method : methods) firsts_.push_back(method.first);
+  if (methods.size() < 2) return;
+  for (const WorkloadMethod& method : methods) methods_.emplace(method.path, methods_.size());
 }
 
 Driver::~Driver() = default;
@@ -112,8 +115,8 @@ absl::Status Driver::Preflight(bool strict) {
   std::vector<uint64_t> requests(targets * static_cast<size_t>(each));
   std::iota(requests.begin(), requests.end(), 0);
   if (options_.first_must_succeed) {
-    for (const WorkloadMethod& method : MethodsOf(workload_)) {
-      if (method.first >= targets * static_cast<size_t>(each)) requests.push_back(method.first);
+    for (const uint64_t first : firsts_) {
+      if (first >= targets * static_cast<size_t>(each)) requests.push_back(first);
     }
   }
   probes_ = std::vector<Probe>(requests.size());
@@ -244,8 +247,10 @@ void Driver::Send(uint64_t index, Nanos intended) {
     sampler_.Sent(index - first_measured_, now);
   }
   const std::string_view method = workload_.MethodOf(index);
-  const auto known = methods_.find(method);
-  call->method = known == methods_.end() ? methods_.size() : known->second;
+  if (!methods_.empty()) {
+    const auto known = methods_.find(method);
+    call->method = known == methods_.end() ? methods_.size() : known->second;
+  }
   client_->Start(call->target, method, Deadline::At(start_ + intended + timeout_), *metadata,
                  prepared_message_, call);
 }

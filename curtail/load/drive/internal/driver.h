@@ -61,7 +61,7 @@ class Driver {
   void BeginWindow();
   void EndWindow();
   LoadResult Finish(Nanos end, bool interrupted);
-  // Why a run made no sense without a Preflight(): nothing was there, or nothing served the method. OK: it did.
+  // Why a run without a Preflight() made no sense: nobody was there, or nobody served the method. OK: it did.
   absl::Status JudgeRun(const LoadResult& result) const;
 
  private:
@@ -95,6 +95,7 @@ class Driver {
   const bool poisson_;
   const RateCurve* const curve_;
   const Nanos failure_latency_;
+  std::vector<uint64_t> firsts_;  // the first request of each method; none for journeys
   std::map<std::string_view, size_t>
       methods_;  // by path: as LoadPlan::methods, if there are two; empty for journeys
 
