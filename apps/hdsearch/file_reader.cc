@@ -269,7 +269,8 @@ absl::StatusOr<std::unique_ptr<RowReader>> OpenFile(const DataSpec& spec) {
   const std::string& path = spec.path;
   struct stat info;
   if (stat(path.c_str(), &info) != 0) return OpenError(path);
-  if (!S_ISREG(info.st_mode)) return absl::InvalidArgumentError(absl::StrCat(path, ": is no regular file"));
+  if (!S_ISREG(info.st_mode))
+    return absl::InvalidArgumentError(absl::StrCat(path, ": is not a regular file"));
   GzFile file(gzopen(path.c_str(), "rb"));
   if (file == nullptr) return OpenError(path);
   gzbuffer(file.get(), 1u << 18);

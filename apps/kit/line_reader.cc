@@ -265,7 +265,8 @@ absl::StatusOr<std::unique_ptr<LineReader>> LineReader::Open(const std::string& 
   struct stat info;
   if (stat(path.c_str(), &info) != 0) return OpenError(path, errno);
   if (!S_ISREG(info.st_mode)) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": is no regular file; name a file of text lines"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": is not a regular file; name a file of text lines"));
   }
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return OpenError(path, errno);

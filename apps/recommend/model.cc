@@ -141,7 +141,7 @@ absl::Status CheckArray(std::string_view name, size_t offset, const Model& model
   if (name == "raters") {
     for (size_t item = 0; item < h.items; ++item) {
       const auto raters = m.by_item.Indices(item);
-      if (!Rises(raters) || raters.back() >= h.users) return Corrupt(offset, "raters are no users in order");
+      if (!Rises(raters) || raters.back() >= h.users) return Corrupt(offset, "raters are not users in order");
     }
   }
   if (name == "ratings") {

@@ -124,7 +124,7 @@ TEST(ModelFile, ContradictionsUnderRightChecksumsAreRefused) {
   refused([](Model& m) { m.matrix.by_item.begin[1] = 0; }, "item offsets do not rise");
   refused([](Model& m) { m.matrix.by_item.begin.back() += 1; }, "item offsets do not rise");
   refused([](Model& m) { m.matrix.by_item.begin[1] = ~uint64_t{0}; }, "item offsets do not rise");
-  refused([](Model& m) { m.matrix.by_item.index.back() = 12; }, "raters are no users");
+  refused([](Model& m) { m.matrix.by_item.index.back() = 12; }, "raters are not users");
   refused([](Model& m) { m.matrix.by_item.value[3] = 6; }, "outside their scale");
   refused([](Model& m) { m.factors.user_factors[4] = std::nanf(""); },
           "user factors hold no sensible numbers");

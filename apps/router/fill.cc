@@ -59,7 +59,7 @@ class Filler {
     --in_flight_;
     SetReply parsed;
     if (status.ok() && !parsed.ParseFromString(reply))
-      status = absl::InternalError("the reply is no SetReply");
+      status = absl::InternalError("the reply is not a SetReply");
     if (status.ok() && parsed.taken() < parsed.replicas()) {
       status = absl::UnavailableError(
           Join("only ", parsed.taken(), " of ", parsed.replicas(), " replicas took it"));

@@ -61,7 +61,7 @@ absl::Status SetShare(std::string_view text, double* share) {
   if (error == std::errc() && end == text.data() + text.size() && *share >= 0 && *share <= 1) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(Join("\"", text, "\" is no share; want a number from 0 to 1"));
+  return absl::InvalidArgumentError(Join("\"", text, "\" is not a share; want a number from 0 to 1"));
 }
 
 absl::Status SetCount(std::string_view text, uint64_t most, uint64_t* count) {
@@ -69,7 +69,7 @@ absl::Status SetCount(std::string_view text, uint64_t most, uint64_t* count) {
   if (error == std::errc() && end == text.data() + text.size() && *count >= 1 && *count <= most) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(Join("\"", text, "\" is no count; want 1 to ", most));
+  return absl::InvalidArgumentError(Join("\"", text, "\" is not a count; want 1 to ", most));
 }
 
 absl::Status SetChoice(std::string_view text, std::initializer_list<std::string_view> choices,

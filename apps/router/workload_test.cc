@@ -179,10 +179,10 @@ TEST(Mix, SaysWhatIsWrongAndWhere) {
     EXPECT_EQ(mix.status().code(), absl::StatusCode::kInvalidArgument) << text;
     return std::string(mix.status().message());
   };
-  EXPECT_THAT(error("\nreadproportion=2"), HasSubstr("file, line 2, readproportion: \"2\" is no share"));
+  EXPECT_THAT(error("\nreadproportion=2"), HasSubstr("file, line 2, readproportion: \"2\" is not a share"));
   EXPECT_THAT(error("readproportion"), HasSubstr("want NAME=VALUE"));
   EXPECT_THAT(error("readpropotion=0.5"), HasSubstr("no such property"));
-  EXPECT_THAT(error("recordcount=0"), HasSubstr("is no count"));
+  EXPECT_THAT(error("recordcount=0"), HasSubstr("is not a count"));
   EXPECT_THAT(error("requestdistribution=hotspot"),
               HasSubstr("want one of uniform, zipfian, latest, sequential"));
   EXPECT_THAT(error("readproportion=0.5\nupdateproportion=0.4"), HasSubstr("add up to 0.9"));

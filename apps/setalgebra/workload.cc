@@ -170,7 +170,7 @@ absl::Status Check(const WorkloadOptions& options) {
         Join("count is ", options.count, "; want 1 to ", kMaxCount, " queries"));
   }
   if (!(options.together >= 0 && options.together <= 1)) {
-    return absl::InvalidArgumentError("together is no number from 0 to 1");
+    return absl::InvalidArgumentError("together is not a number from 0 to 1");
   }
   return absl::OkStatus();
 }

@@ -24,7 +24,7 @@ absl::StatusOr<FileStamp> StampOf(const std::string& path) {
 absl::Status ReadMessage(const std::string& path, google::protobuf::MessageLite* message) {
   std::ifstream file(path, std::ios::binary);
   if (file && message->ParseFromIstream(&file)) return absl::OkStatus();
-  return absl::DataLossError(Join(path, " is no model: run social train again"));
+  return absl::DataLossError(Join(path, " is not a model: run social train again"));
 }
 
 }  // namespace internal

@@ -44,7 +44,7 @@ absl::StatusOr<std::vector<std::string>> StringsOf(const std::string& text) {
   if (text.empty()) return strings;
   google::protobuf::ListValue array;
   if (!google::protobuf::util::JsonStringToMessage(text, &array).ok())
-    return absl::InvalidArgumentError("media_types is no array of JSON");
+    return absl::InvalidArgumentError("media_types is not an array of JSON");
   for (const auto& one : array.values()) strings.push_back(one.string_value());
   return strings;
 }

@@ -72,7 +72,7 @@ def main():
     if unknown := set(options.apps) - {*APPS, "fanout"}:
         parser.error(f"no such application: {', '.join(sorted(unknown))}; there are {', '.join(APPS)}")
     if not os.access(options.curtail, os.X_OK):
-        parser.error(f"{options.curtail} is no program; build it: cmake --build build/bench --target curtail_command {' '.join(options.apps)}")
+        parser.error(f"{options.curtail} is not a program; build it: cmake --build build/bench --target curtail_command {' '.join(options.apps)}")
     options.curtail = str(pathlib.Path(options.curtail).resolve())
     measure.end_cleanly_on_signals()
     print(f"| service | mid-tier, idle | at {options.rps}/s | all processes, idle | at {options.rps}/s |")

@@ -171,7 +171,7 @@ def main():
     parser.add_argument("--json", help="write the rounds here")
     options = parser.parse_args()
     if not os.access(options.curtail, os.X_OK):
-        parser.error(f"{options.curtail} is no program; build it: cmake --build build/bench --target curtail_command {options.app}")
+        parser.error(f"{options.curtail} is not a program; build it: cmake --build build/bench --target curtail_command {options.app}")
     if os.geteuid() != 0:
         parser.error("the trace of the whole machine needs root")
     if shutil.which("perf") is None:

@@ -233,7 +233,7 @@ def main():
     if options.settle and len(options.rps) != 1:
         parser.error("--settle: a copy settles at one rate; give --rps one")
     if not os.access(options.curtail, os.X_OK):
-        parser.error(f"{options.curtail} is no program; build it: cmake --build build/bench --target curtail_command {options.app}")
+        parser.error(f"{options.curtail} is not a program; build it: cmake --build build/bench --target curtail_command {options.app}")
     # A schedule may go beyond what this machine bears, the generator included.
     options.fine = (0, VOID) if options.schedule else (0,)
     random.seed(1)

@@ -32,7 +32,7 @@ def peer(curtail):
     """The program of the other stacks, of the same build as `curtail`."""
     program = pathlib.Path(curtail).resolve().parents[2] / "bench/social_peer/social_peer"
     if not os.access(program, os.X_OK):
-        sys.exit(f"{program} is no program; build it: cmake --build build/bench --target social_peer (it needs gRPC C++)")
+        sys.exit(f"{program} is not a program; build it: cmake --build build/bench --target social_peer (it needs gRPC C++)")
     return program
 
 

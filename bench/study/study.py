@@ -78,7 +78,7 @@ def parse(words):
         parser.error("--rounds is 1 or more, --seconds 0.1 to 60")
     if not options.source and not os.access(options.curtail, os.X_OK):
         build = f"cmake --build build/bench --target curtail_command curtail-gateway {options.application}"
-        parser.error(f"{options.curtail} is no program; build it: {build}")
+        parser.error(f"{options.curtail} is not a program; build it: {build}")
     return options, facts, study
 
 

@@ -81,7 +81,7 @@ TEST(ProfileFence, RefusesWhatCannotBe) {
   EXPECT_THAT(first("limit", -1), HasSubstr("whole number"));
   EXPECT_THAT(first("throughput_per_s", -1), HasSubstr("fences[0].throughput_per_s"));
   EXPECT_THAT(first("saturated", 1), HasSubstr("true or false"));
-  EXPECT_THAT(first("config", "SIX1"), HasSubstr("is no config"));
+  EXPECT_THAT(first("config", "SIX1"), HasSubstr("is not a config"));
   EXPECT_THAT(first("services", json::array()), HasSubstr("fences[0].services must not be empty"));
   EXPECT_THAT(first("services", {""}), HasSubstr("fences[0].services[0] must not be empty"));
   EXPECT_THAT(first("services", {"b", "a"}), HasSubstr("services[1] must be after the one before it"));

@@ -40,7 +40,7 @@ Config ReadConfig(const JsonNode& node) {
   const std::string text = node.Text(kMaxString);
   const absl::StatusOr<Config> config = Config::Parse(text);
   if (!config.ok()) {
-    node.Complain(Join("is no config: ", Message(config.status())));
+    node.Complain(Join("is not a config: ", Message(config.status())));
     return {};
   }
   if (config->ToString() != text) node.Complain(Join("must be written ", config->ToString()));
@@ -268,7 +268,7 @@ absl::StatusOr<Profile> ParseProfile(std::string_view text) {
     Summarize(profile);
     ReadSummaries(root["configs"], profile);
   }
-  if (!problem.empty()) return absl::InvalidArgumentError(Join("is no profile: ", problem));
+  if (!problem.empty()) return absl::InvalidArgumentError(Join("is not a profile: ", problem));
   return profile;
 }
 

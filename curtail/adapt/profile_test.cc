@@ -140,7 +140,7 @@ TEST(Profile, RefusesWhatItDoesNotKnow) {
   EXPECT_THAT(Complaint([](json& j) { j["cells"][0]["p999_us"] = 1; }),
               HasSubstr("cells[0] has the unknown key"));
   EXPECT_THAT(Complaint([](json& j) { j["cells"][0]["config"] = "SIX1"; }),
-              HasSubstr("cells[0].config is no config"));
+              HasSubstr("cells[0].config is not a config"));
   EXPECT_THAT(Complaint([](json& j) { j["cells"][0]["config"] = "SIP01"; }),
               HasSubstr("must be written SIP1"));
   EXPECT_THAT(Complaint([](json& j) { j["service"] = ""; }), HasSubstr("service must not be empty"));

@@ -109,7 +109,7 @@ absl::StatusOr<ProfileCell> ReadCell(std::string_view line) {
   if (config.ok()) {
     cell.config = *config;
   } else {
-    node["config"].Complain(Join("is no config: ", Message(config.status())));
+    node["config"].Complain(Join("is not a config: ", Message(config.status())));
   }
   // Training::Tell() looks whether the numbers make sense.
   constexpr double kAny = 1e300;
@@ -122,7 +122,7 @@ absl::StatusOr<ProfileCell> ReadCell(std::string_view line) {
   cell.failed_share = node["failed_share"].Number(0, kAny);
   cell.saturated = node["saturated"].Flag();
   if (node.Contains("cpu_cores")) cell.cpu_cores = node["cpu_cores"].Number(0, kAny);
-  if (!problem.empty()) return absl::InvalidArgumentError(Join("is no cell: ", problem));
+  if (!problem.empty()) return absl::InvalidArgumentError(Join("is not a cell: ", problem));
   return cell;
 }
 

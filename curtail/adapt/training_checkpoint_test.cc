@@ -110,7 +110,7 @@ TEST(TrainingCheckpoint, NamesTheLineThatIsBad) {
   EXPECT_THAT(Problem(lines[0] + line.replace(line.find("p50"), 3, "p51")),
               HasSubstr("unknown key \"p51_us\""));
   line = lines[1];
-  EXPECT_THAT(Problem(lines[0] + line.replace(line.find("SDB"), 3, "XYZ")), HasSubstr("is no config"));
+  EXPECT_THAT(Problem(lines[0] + line.replace(line.find("SDB"), 3, "XYZ")), HasSubstr("is not a config"));
   line = lines[1];
   EXPECT_THAT(Problem(lines[0] + line.replace(line.find("\"failed_share\":0.0"), 18, "\"failed_share\":2.0")),
               AllOf(HasSubstr("line 2"), HasSubstr("failed_share")));

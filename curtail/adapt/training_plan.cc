@@ -58,7 +58,7 @@ absl::Status CheckConfigs(const TrainingPlan& plan) {
   for (const Config& config : plan.configs) {
     const std::string text = config.ToString();
     if (const absl::StatusOr<Config> again = Config::Parse(text); !again.ok() || *again != config) {
-      return Bad(Join("has ", text, ", which is no config"));
+      return Bad(Join("has ", text, ", which is not a config"));
     }
     if (!seen.insert(text).second) return Bad(Join("has the config ", text, " twice"));
   }

@@ -27,7 +27,7 @@ absl::StatusOr<Reply> Ask(Channel& channel, const Method<Request, Reply>& method
   Reply reply;
   absl::Status status = channel.Call(ctx, method.path, request, &reply);
   if (status.ok() && IsComplete(reply)) return reply;
-  if (status.ok()) status = absl::InternalError(Join("reply is no whole ", reply.GetTypeName()));
+  if (status.ok()) status = absl::InternalError(Join("reply is not a whole ", reply.GetTypeName()));
   if (!absl::IsInternal(status)) return status;
   return absl::InternalError(
       Join(channel.target(), ": ", Message(status), "; is the server of another version?"));

@@ -49,7 +49,7 @@ std::unique_ptr<Server> StartPeer(std::string bytes) {
 
 void ExpectNamesTheAddress(const absl::Status& status, const std::string& address) {
   EXPECT_TRUE(absl::IsInternal(status)) << status;
-  EXPECT_TRUE(Message(status).starts_with(address + ": reply is no ")) << status;
+  EXPECT_TRUE(Message(status).starts_with(address + ": reply is not a ")) << status;
   EXPECT_TRUE(Message(status).ends_with("; is the server of another version?")) << status;
 }
 

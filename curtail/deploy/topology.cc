@@ -65,7 +65,7 @@ std::vector<std::string> Words(const YAML::Node& node, std::string_view what) {
 
 std::string Name(const YAML::Node& node, std::string_view what) {
   std::string text = Text(node, what);
-  if (!IsName(text)) Fail(node, absl::StrCat("'", text, "' is no name; take a-z, 0-9 and '-'"));
+  if (!IsName(text)) Fail(node, absl::StrCat("'", text, "' is not a name; take a-z, 0-9 and '-'"));
   return text;
 }
 
@@ -143,12 +143,13 @@ void ReadKey(const std::string& key, const YAML::Node& value, ServiceSpec* s) {
   } else if (key == "variants") {
     s->variants = Variants(value);
   } else {
-    Fail(value, absl::StrCat(
-                    "'", key,
-                    "' is no key of a service; there are run, shards, replicas, calls, stores, own, config, "
-                    "policy, profile, listen, cpu, cpus, protocol, hosted, memory_mib, run_at_port, "
-                    "failover, keeps, scales, "
-                    "secrets, links, variants and entry"));
+    Fail(value,
+         absl::StrCat(
+             "'", key,
+             "' is not a key of a service; there are run, shards, replicas, calls, stores, own, config, "
+             "policy, profile, listen, cpu, cpus, protocol, hosted, memory_mib, run_at_port, "
+             "failover, keeps, scales, "
+             "secrets, links, variants and entry"));
   }
 }
 
@@ -257,7 +258,7 @@ Topology ReadTopology(const YAML::Node& root) {
       for (const auto& [name, service] : Entries(value)) services.push_back(ReadService(name, service));
     } else {
       Fail(key_node, absl::StrCat("'", key,
-                                  "' is no key here; there are application, title, variables, scale, "
+                                  "' is not a key here; there are application, title, variables, scale, "
                                   "prepare and services"));
     }
   }
@@ -321,7 +322,7 @@ absl::Status Topology::Check() const {
     if (absl::Status told = CheckTold(s); !told.ok()) return told;
     if (!s.keeps.empty() && t.variables.count(s.keeps) == 0) {
       return absl::InvalidArgumentError(absl::StrCat(
-          s.name, " keeps ", s.keeps, ", which is no variable; name the one that has its folder"));
+          s.name, " keeps ", s.keeps, ", which is not a variable; name the one that has its folder"));
     }
     if (s.scales && ((!s.IsHosted() && s.protocol != "http") || !s.keeps.empty())) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -419,7 +420,7 @@ absl::Status Topology::Overlay(std::string_view yaml, std::string_view origin) {
         }
       } else {
         Fail(key_node,
-             absl::StrCat("'", key, "' is no key of an overlay; there are application and services"));
+             absl::StrCat("'", key, "' is not a key of an overlay; there are application and services"));
       }
     }
     *this = std::move(changed);

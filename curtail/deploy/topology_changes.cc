@@ -123,7 +123,7 @@ absl::Status Topology::MakeMonolith() {
   const ServiceSpec old = entry();
   if (!old.IsHosted()) {
     return absl::FailedPreconditionError(
-        absl::StrCat(application, " cannot be a monolith: ", old.name, " is no curtail service"));
+        absl::StrCat(application, " cannot be a monolith: ", old.name, " is not a curtail service"));
   }
   ServiceSpec whole = old;
   whole.calls.clear();

@@ -59,7 +59,7 @@ absl::StatusOr<Topology> ReadTopology(const std::string& path) {
   std::error_code error;
   const std::filesystem::file_status file = std::filesystem::status(path, error);
   if (std::filesystem::exists(file) && !std::filesystem::is_regular_file(file)) {
-    return absl::InvalidArgumentError(absl::StrCat(path, " is no regular file, so it is no topology"));
+    return absl::InvalidArgumentError(absl::StrCat(path, " is not a regular file, and so not a topology"));
   }
   const absl::StatusOr<std::string> text = ReadWholeFile(path, kMaxTopology);
   if (!text.ok()) return text.status();

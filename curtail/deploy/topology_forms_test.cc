@@ -72,7 +72,7 @@ TEST(VariantsTest, RefusesWithTheLine) {
   };
   EXPECT_THAT(problem("      - java\n"), HasSubstr("t.yaml:7: variants must be NAME: with keys below it"));
   EXPECT_THAT(problem("      java: 3\n"), HasSubstr("t.yaml:7: variant java has no keys"));
-  EXPECT_THAT(problem("      Java: {run: x}\n"), HasSubstr("t.yaml:7: 'Java' is no name"));
+  EXPECT_THAT(problem("      Java: {run: x}\n"), HasSubstr("t.yaml:7: 'Java' is not a name"));
   EXPECT_THAT(problem("      java: {needs: x}\n"), HasSubstr("t.yaml:7: variant java has no run"));
   EXPECT_THAT(problem("      java:\n        run: x\n        needs: ./x\n"),
               HasSubstr("t.yaml:9: needs: './x' is not a name or an absolute path"));

@@ -226,7 +226,7 @@ TEST(TopologyTest, OtherProgramsAreToldAddressesOnly) {
   EXPECT_THAT(CommandOf(t, t.entry(), 0, addresses, setup).status().message(),
               HasSubstr("there is no ${host}"));
   Topology whole = t;
-  EXPECT_THAT(whole.MakeMonolith().message(), HasSubstr("web is no curtail service"));
+  EXPECT_THAT(whole.MakeMonolith().message(), HasSubstr("web is not a curtail service"));
 }
 
 TEST(TopologyTest, OtherProgramsAreAskedForNothingOfCurtail) {
@@ -242,7 +242,7 @@ TEST(TopologyTest, OtherProgramsAreAskedForNothingOfCurtail) {
 
 TEST(TopologyTest, SaysWhereItIsWrong) {
   EXPECT_THAT(Problem("application: x\nservices:\n  a:\n    run: a\n    colour: red\n"),
-              HasSubstr("t.yaml:5: 'colour' is no key of a service"));
+              HasSubstr("t.yaml:5: 'colour' is not a key of a service"));
   EXPECT_THAT(Problem("application: x\nservices:\n  a: {run: a, shards: many, entry: true}\n"),
               HasSubstr("t.yaml:3: shards must be a number from 1 to 1024"));
   EXPECT_THAT(Problem("application: x\nservices:\n  a: {run: a}\n"), HasSubstr("entry: true"));
@@ -252,7 +252,7 @@ TEST(TopologyTest, SaysWhereItIsWrong) {
               HasSubstr("not both"));
   EXPECT_THAT(Problem("application: x\nservices:\n  a: {run: a, shards: 2, entry: true}\n  a-1: {run: b}\n"),
               HasSubstr("would be called a-1"));
-  EXPECT_THAT(Problem("application: X Y\n"), HasSubstr("is no name"));
+  EXPECT_THAT(Problem("application: X Y\n"), HasSubstr("is not a name"));
   EXPECT_THAT(Problem("application: [\n"), HasSubstr("t.yaml:"));
   EXPECT_THAT(Problem("- 1\n"), HasSubstr("application and services"));
   EXPECT_THAT(Problem(std::string(2u << 20, 'a')), HasSubstr("1 MiB"));
@@ -301,11 +301,11 @@ TEST(TopologyTest, AMistakeInAnOverlayIsNamedAndChangesNothing) {
       {"services:\n  a: {cpu: 0.001}\n", "o.yaml:2: cpu must be"},
       {"services:\n  a: {cpu: nan}\n", "o.yaml:2: cpu must be"},
       {"services:\n  a: {entry: false}\n", "o.yaml:2: which service clients call is fixed"},
-      {"services:\n  a: {colour: red}\n", "'colour' is no key of a service"},
+      {"services:\n  a: {colour: red}\n", "'colour' is not a key of a service"},
       {"services:\n  a: {shards: 1000, replicas: 1000}\n", "more than 1024 instances"},
       {"services:\n  a: red\n", "o.yaml:2: a must have keys"},
       {"services: red\n", "o.yaml:1: services must be"},
-      {"variables: {x: 1}\n", "'variables' is no key of an overlay"},
+      {"variables: {x: 1}\n", "'variables' is not a key of an overlay"},
       {"- a\n", "o.yaml:1: an overlay has the keys"},
       {"a: [\n", "o.yaml:"}};
   for (const auto& [yaml, what] : mistakes) {

@@ -98,13 +98,13 @@ absl::StatusOr<std::string> WebMessage(WebForm form, std::string_view body) {
   std::optional<std::string> unpacked;
   if (form == WebForm::kText) {
     unpacked = Unpack(body);
-    if (!unpacked) return absl::InvalidArgumentError("the body is no base64");
+    if (!unpacked) return absl::InvalidArgumentError("the body is not base64");
     body = *unpacked;
   }
   if (body.empty()) return absl::UnimplementedError("the call carries no message");
-  if (body.size() < kPrefix) return absl::InvalidArgumentError("the body is no gRPC-Web frame");
+  if (body.size() < kPrefix) return absl::InvalidArgumentError("the body is not a gRPC-Web frame");
   if (body[0] == 1) return absl::UnimplementedError("compressed messages are not taken");
-  if (body[0] != 0) return absl::InvalidArgumentError("the body is no gRPC-Web frame");
+  if (body[0] != 0) return absl::InvalidArgumentError("the body is not a gRPC-Web frame");
   uint32_t size = 0;
   for (size_t i = 1; i < kPrefix; ++i) size = size << 8 | static_cast<uint8_t>(body[i]);
   if (body.size() - kPrefix < size) return absl::InvalidArgumentError("the body ends within a message");

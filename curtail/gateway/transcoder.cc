@@ -273,7 +273,7 @@ absl::StatusOr<std::string> Transcoder::Request(const Match& match, std::string_
   if (route.body == "*" && in_json) json = body;
   if (!route.body.empty() && route.body != "*" && in_json) {
     // The body is one value: it cannot add fields beside its own.
-    if (!Json::accept(body)) return absl::InvalidArgumentError("the body is no JSON");
+    if (!Json::accept(body)) return absl::InvalidArgumentError("the body is not JSON");
     json = Join("{\"", std::string_view(type.FindFieldByName(route.body)->json_name()), "\":", body, "}");
   }
   std::string bytes;
@@ -282,7 +282,7 @@ absl::StatusOr<std::string> Transcoder::Request(const Match& match, std::string_
   } else if (const auto parsed =
                  pb::util::JsonToBinaryString(impl_->resolver.get(), UrlOf(type), json, &bytes);
              !parsed.ok()) {
-    return absl::InvalidArgumentError(Join("the body is no ", std::string_view(type.full_name()),
+    return absl::InvalidArgumentError(Join("the body is not a valid ", std::string_view(type.full_name()),
                                            " in JSON: ", std::string(parsed.message())));
   }
   if (match.bindings.empty() && query.empty() && !form) return bytes;
@@ -305,7 +305,7 @@ absl::StatusOr<std::string> Transcoder::Request(const Match& match, std::string_
 absl::StatusOr<RawReply> Transcoder::Raw(std::string_view bytes) {
   google::api::HttpBody raw;
   if (!raw.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return absl::InternalError("the reply is no google.api.HttpBody");
+    return absl::InternalError("the reply is not a google.api.HttpBody");
   }
   RawReply reply{.type = std::move(*raw.mutable_content_type()), .bytes = std::move(*raw.mutable_data())};
   // Nothing that would end a header.
@@ -323,7 +323,7 @@ absl::StatusOr<std::string> Transcoder::Reply(const Route& route, std::string_vi
   const auto printed =
       pb::util::BinaryToJsonString(impl_->resolver.get(), UrlOf(type), std::string(bytes), &json, options);
   if (!printed.ok()) {
-    return absl::InternalError(Join("the reply is no ", std::string_view(type.full_name())));
+    return absl::InternalError(Join("the reply is not a valid ", std::string_view(type.full_name())));
   }
   if (route.response_body.empty()) return json;
   const Json document = Json::parse(json, nullptr, /*allow_exceptions=*/false);

@@ -105,7 +105,7 @@ TEST_P(AsyncStreamTest, ErrorsExceptionsAndBadBytesEndTheCall) {
   const auto call = OpenStream(ctx, *channel_, "/test.Streams/Upload");
   call->Write("\xff");
   const absl::Status status = call->Finish();
-  EXPECT_THAT(std::string(status.message()), HasSubstr("no valid google.protobuf.StringValue"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("not a valid google.protobuf.StringValue"));
 }
 
 TEST_P(AsyncStreamTest, AMidTierRelays) { ExpectRelays(); }

@@ -17,7 +17,7 @@ absl::Status ParseCharged(absl::Status charged, std::string_view bytes,
                           google::protobuf::MessageLite* request) {
   if (!charged.ok()) return charged;
   if (Parse(bytes, request)) return absl::OkStatus();
-  return absl::InternalError(Join("request is no valid ", request->GetTypeName()));
+  return absl::InternalError(Join("request is not a valid ", request->GetTypeName()));
 }
 
 }  // namespace

@@ -86,7 +86,7 @@ TEST_P(StreamTest, BytesThatAreNoMessageEndTheCall) {
   call->Write("\xff");
   const absl::Status status = call->Finish();
   EXPECT_TRUE(absl::IsInternal(status)) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr("no valid google.protobuf.StringValue"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("not a valid google.protobuf.StringValue"));
 }
 
 TEST_P(StreamTest, AServerThatStopsEndsTheCall) {

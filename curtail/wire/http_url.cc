@@ -35,11 +35,11 @@ bool HttpUrl::Is(std::string_view text) {
 }
 
 absl::StatusOr<HttpUrl> HttpUrl::Parse(std::string_view text) {
-  if (!Is(text)) return BadUrl(text, "is no URL of HTTP");
+  if (!Is(text)) return BadUrl(text, "is not a URL of HTTP");
   if (text.size() > kMaxUrlBytes) return BadUrl(text, "is longer than 8192 bytes");
   const auto unfit = [](char c) { return c <= ' ' || c >= 0x7f; };
   if (std::any_of(text.begin(), text.end(), unfit)) {
-    return BadUrl(text, "has characters that are no part of a URL: write them as %20 and so on");
+    return BadUrl(text, "has characters that a URL cannot hold: write them as %20 and so on");
   }
   HttpUrl url;
   const size_t scheme = text.find("://");

@@ -139,7 +139,7 @@ def test_hedges(tools):
 
 
 def test_refuses(tools):
-    """Methods that are not declared idempotent, and what is no unary call of gRPC."""
+    """Methods that are not declared idempotent, and calls that are not unary calls of gRPC."""
     toy = ("--proto", os.path.join(HERE, "../kit/toy.proto"), "--data", "{}", "--rps", "1", "--retries", "1")
     for words, why in ((("127.0.0.1:1", "--method", "curtail.toy.Front/Compose", *toy), "may do harm when it runs twice"),
                        (("http://127.0.0.1:1", "--rps", "1", "--retries", "1"), "only unary calls of gRPC"),

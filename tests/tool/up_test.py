@@ -147,7 +147,7 @@ def metrics(process):
 
 
 def test_observed(tools):
-    """The counts move with the requests; a count that the machine denies is named and is no zero."""
+    """The counts move with the requests; a count that the machine denies is named, and is not zero."""
     code, _, err = tools.run("observe", "hdsearch")
     assert code == 104 and "hdsearch is not up" in err, (code, err)
     process = up(tools)
@@ -309,7 +309,7 @@ def test_refuses(tools):
     refused(104, ["no-such-program is missing"], own)
     with open(own, "w") as file:
         file.write("application: own\nservices:\n  a:\n    ruin: x\n")
-    refused(104, ["own.yaml:4", "'ruin' is no key"], own)
+    refused(104, ["own.yaml:4", "'ruin' is not a key"], own)
 
     # A port that is taken is reported as such.
     with socket.socket() as taken:
@@ -453,7 +453,7 @@ def test_not_ready(tools):
     os.mkfifo(fifo)
     for path in (fifo, tools.scratch + "/", "/dev/null"):
         got, _, err = tools.run("up", path)
-        assert got == 104 and "is no regular file" in err, (got, err)
+        assert got == 104 and "is not a regular file" in err, (got, err)
 
 
 def test_interrupted(tools):

@@ -30,7 +30,7 @@ absl::StatusOr<std::string> DataFolder(std::string_view application, const std::
   if (!folder.parent_path().empty()) std::filesystem::create_directories(folder.parent_path(), error);
   if (mkdir(folder.c_str(), 0700) == 0 || std::filesystem::is_directory(folder, error))
     return folder.string();
-  return absl::FailedPreconditionError(Join(folder.string(), " is no folder, and cannot be made"));
+  return absl::FailedPreconditionError(Join(folder.string(), " is not a folder, and cannot be made"));
 }
 
 }  // namespace curtail::apps

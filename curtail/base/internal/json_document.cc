@@ -31,7 +31,7 @@ std::string Place(std::string_view text, size_t at) {
 }
 
 absl::Status IsNo(const JsonKind& kind, std::string_view why) {
-  return absl::InvalidArgumentError(Join("is no ", kind.name, ": ", why));
+  return absl::InvalidArgumentError(Join("is not a ", kind.name, ": ", why));
 }
 
 }  // namespace

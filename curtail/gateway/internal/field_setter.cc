@@ -150,11 +150,11 @@ absl::Status SetField(Message& root, std::string_view path, std::string_view val
     }
     if (dot == std::string_view::npos) {
       if (Setter(*message, *field).Set(value)) return absl::OkStatus();
-      return absl::InvalidArgumentError(Join("field ", path, ": \"", value.substr(0, 100), "\" is no ",
-                                             std::string_view(field->type_name())));
+      return absl::InvalidArgumentError(Join("field ", path, ": \"", value.substr(0, 100),
+                                             "\" is not a valid ", std::string_view(field->type_name())));
     }
     if (field->is_repeated() || field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) {
-      return absl::InvalidArgumentError(Join("field ", path, ": ", left.substr(0, dot), " is no message"));
+      return absl::InvalidArgumentError(Join("field ", path, ": ", left.substr(0, dot), " is not a message"));
     }
     message = message->GetReflection()->MutableMessage(message, field);
     left.remove_prefix(dot + 1);

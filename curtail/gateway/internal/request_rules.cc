@@ -89,7 +89,7 @@ absl::StatusOr<Metadata> MetadataOf(const HttpRequest& request, const std::vecto
       } else if (const std::optional<std::string> bytes = wire::Base64Decode(value)) {
         metadata.Add(key, *bytes);
       } else {
-        return absl::InvalidArgumentError(Join("header ", key, " is no base64"));
+        return absl::InvalidArgumentError(Join("header ", key, " is not base64"));
       }
     }
   }

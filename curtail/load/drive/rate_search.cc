@@ -112,7 +112,7 @@ std::string RateSearch::Describe() const {
       break;
     case End::kGeneratorLimit:
       absl::StrAppend(&text, "; nothing is known above it: runs at ", RateText(above),
-                      " are void, which is no fault of the server");
+                      " are void, which is not the server's fault");
       break;
     case End::kHighestAccepted:
       text += "; this is the highest rate that was to be tried";
@@ -122,7 +122,7 @@ std::string RateSearch::Describe() const {
       absl::StrAppend(
           &text, !generator_refused()
                      ? absl::StrCat("; not even ", rate, " meets the condition")
-                     : absl::StrCat("; even at ", rate, " runs are void, which is no fault of the server"));
+                     : absl::StrCat("; even at ", rate, " runs are void, which is not the server's fault"));
       break;
     }
     case End::kOutOfTrials:

@@ -122,7 +122,7 @@ TEST(RateSearch, TheGeneratorsEndIsToldFromTheServers) {
   EXPECT_LE(*search.highest(), 5000);
   EXPECT_GT(*search.highest(), 4700);
   EXPECT_EQ(TrialsAt(search, *search.refused(), kVoid), 3) << "repeated twice";
-  EXPECT_THAT(search.Describe(), HasSubstr("a second are void, which is no fault of the server"));
+  EXPECT_THAT(search.Describe(), HasSubstr("a second are void, which is not the server's fault"));
   // The server fails below the rate at which the generator does.
   const RateSearch server = Search([](double rate) { return rate > 5000 ? kVoid : Limit(3300)(rate); });
   EXPECT_EQ(server.end(), End::kConverged);
@@ -151,7 +151,7 @@ TEST(RateSearch, EndsAtItsBounds) {
 
   const RateSearch broken = Search([](double) { return kVoid; });
   EXPECT_EQ(broken.end(), End::kNothingAccepted);
-  EXPECT_THAT(broken.Describe(), HasSubstr("runs are void, which is no fault of the server"));
+  EXPECT_THAT(broken.Describe(), HasSubstr("runs are void, which is not the server's fault"));
 }
 
 TEST(RateSearch, StopsAfterSoManyTrialsWithWhatIsConfirmed) {

@@ -40,7 +40,7 @@ absl::StatusOr<MethodName> ParseName(std::string_view name) {
   const size_t cut = slash == std::string_view::npos ? bare.rfind('.') : slash;
   if (cut == std::string_view::npos || cut == 0 || cut + 1 == bare.size() ||
       bare.find('/', cut + 1) != std::string_view::npos) {
-    return absl::InvalidArgumentError(Join("\"", name, "\" is no method: write package.Service/Method"));
+    return absl::InvalidArgumentError(Join("\"", name, "\" is not a method: write package.Service/Method"));
   }
   return MethodName{std::string(bare.substr(0, cut)), std::string(bare.substr(cut + 1))};
 }

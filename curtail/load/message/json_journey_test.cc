@@ -109,7 +109,7 @@ TEST(JsonJourney, AValueThatIsAbsentOrDoesNotFitFailsTheStep) {
   EXPECT_EQ(error(R"({"a_string": "{{reply.first.maybe_text}}"})"),
             "{{reply.first.maybe_text}} has no value in this reply");
   EXPECT_THAT(error(R"({"an_int32": "{{reply.first.a_string}}"})"),
-              HasSubstr("{{reply.first.a_string}}: \"abc\" is no int32"));
+              HasSubstr("{{reply.first.a_string}}: \"abc\" is not a valid int32"));
   EXPECT_THAT(error(R"({"items": [{"weight": "{{reply.first.an_int64}}"}]})"),
               HasSubstr("{{reply.first.an_int64}}"));
 }

@@ -63,7 +63,7 @@ TEST(JsonTemplate, ReadsProto2) {
   EXPECT_EQ(old.bundle().tied(), "t");
   EXPECT_EQ(ErrorOf<Old>(R"({"number": 1})"),
             "the field name of curtail.loadtest.Old is required and missing, at 1:1");
-  EXPECT_THAT(ErrorOf<Old>(R"({"name": "", "closed": 3})"), HasSubstr("3 is no number of the enum"));
+  EXPECT_THAT(ErrorOf<Old>(R"({"name": "", "closed": 3})"), HasSubstr("3 is not a valid number of the enum"));
   const Old drawn = RenderText<Old>(R"({"name": "{{index}}", "bundle": {"tied": "{{pick knot}}"}})", 5);
   EXPECT_EQ(drawn.bundle().tied(), "knot");
   EXPECT_EQ(drawn.name(), "5");
@@ -71,7 +71,7 @@ TEST(JsonTemplate, ReadsProto2) {
 
 TEST(JsonTemplate, ErrorsNameFieldAndPlace) {
   EXPECT_EQ(ErrorOf("{\n  \"an_item\": {\n    \"weight\": \"abc\"}}"),
-            "field an_item.weight: \"abc\" is no sint32, at 3:15");
+            "field an_item.weight: \"abc\" is not a valid sint32, at 3:15");
   EXPECT_EQ(ErrorOf(R"({"an_int32": 2147483648})"),
             "field an_int32: 2147483648 is out of the range of int32, -2147483648 to 2147483647, at 1:14");
   EXPECT_EQ(
@@ -81,9 +81,9 @@ TEST(JsonTemplate, ErrorsNameFieldAndPlace) {
   EXPECT_EQ(ErrorOf(R"({"a_colour": 1})"),
             "field a_colour: curtail.loadtest.Nasty has no such field; did you mean \"a_color\"?, at 1:2");
   EXPECT_EQ(ErrorOf(R"({"by_number": {"7": {"weight": 1.5}}})"),
-            "field by_number[\"7\"].weight: 1.5 is no sint32, at 1:32");
+            "field by_number[\"7\"].weight: 1.5 is not a valid sint32, at 1:32");
   EXPECT_EQ(ErrorOf("{\"a_string\": \"\xc3\xa9\", \"a_bool\": 1}"),
-            "field a_bool: 1 is no bool: write true or false, at 1:29");
+            "field a_bool: 1 is not a valid bool: write true or false, at 1:29");
 }
 
 TEST(JsonTemplate, RefusesWhatDoesNotFit) {
@@ -91,37 +91,37 @@ TEST(JsonTemplate, RefusesWhatDoesNotFit) {
       {R"({"a_uint32": -1})", "field a_uint32: -1 is out of the range of uint32"},
       {R"({"a_uint64": 18446744073709551616})", "is out of the range of uint64"},
       {R"({"an_int64": 9223372036854775808})", "is out of the range of int64"},
-      {R"({"an_int64": "1e3"})", "\"1e3\" is no int64"},
-      {R"({"an_int64": " 1"})", "\" 1\" is no int64"},
-      {R"({"an_int32": true})", "true is no int32"},
+      {R"({"an_int64": "1e3"})", "\"1e3\" is not a valid int64"},
+      {R"({"an_int64": " 1"})", "\" 1\" is not a valid int64"},
+      {R"({"an_int32": true})", "true is not a valid int32"},
       {R"({"an_int32": [1]})", "expected int32, got a list"},
       {R"({"an_int32": {}})", "expected int32, got an object"},
       {R"({"a_float": 1e39})", "1e39 is out of the range of float"},
       {R"({"a_double": 1e309})", "1e309 is out of the range of double"},
-      {R"({"a_double": "inf"})", "\"inf\" is no double"},
-      {R"({"a_double": "0x10"})", "\"0x10\" is no double"},
-      {R"({"a_string": 1})", "1 is no string"},
-      {R"({"a_bytes": "a*"})", "\"a*\" is no base64"},
-      {R"({"a_bytes": "YQ Y"})", "is no base64"},
-      {R"({"a_bytes": "YQYQY"})", "is no base64"},
-      {R"({"a_bytes": "YQV="})", "is no base64"},
-      {R"({"a_bytes": "aYQ=="})", "is no base64"},
+      {R"({"a_double": "inf"})", "\"inf\" is not a valid double"},
+      {R"({"a_double": "0x10"})", "\"0x10\" is not a valid double"},
+      {R"({"a_string": 1})", "1 is not a valid string"},
+      {R"({"a_bytes": "a*"})", "\"a*\" is not a valid base64"},
+      {R"({"a_bytes": "YQ Y"})", "is not a valid base64"},
+      {R"({"a_bytes": "YQYQY"})", "is not a valid base64"},
+      {R"({"a_bytes": "YQV="})", "is not a valid base64"},
+      {R"({"a_bytes": "aYQ=="})", "is not a valid base64"},
       {R"({"a_color": "GREY"})", "did you mean \"GRAY\"? There are GRAY, RED, GREEN, VIOLET"},
-      {R"({"a_color": true})", "true is no value of the enum curtail.loadtest.Color"},
+      {R"({"a_color": true})", "true is not a valid value of the enum curtail.loadtest.Color"},
       {R"({"an_item": 3})", "field an_item: expected an object (curtail.loadtest.Item), got a number"},
       {R"({"items": {}})", "field items: expected a list, as the field is repeated, got an object"},
       {R"({"counts": []})", "field counts: expected an object, as the field is a map, got a list"},
       {R"({"items": [null]})", "field items[0]: null cannot stand in a list"},
       {R"({"counts": {"a": null}})", "field counts[\"a\"]: null cannot stand in a map"},
-      {R"({"by_number": {"x": {}}})", "field by_number: as a key of the map \"x\" is no int64"},
-      {R"({"by_flag": {"True": ""}})", "is no bool"},
+      {R"({"by_number": {"x": {}}})", "field by_number: as a key of the map \"x\" is not a valid int64"},
+      {R"({"by_flag": {"True": ""}})", "is not a valid bool"},
       {R"({"counts": {"a": 1, "a": 2}})", "field counts[\"a\"]: is given twice"},
       {R"({"an_int32": 1, "anInt32": 2})", "field an_int32: is given twice"},
       {R"({"one_number": 1, "one_text": ""})",
        "field one_text: only one of the oneof one can be given, and one_number is"},
-      {R"({"at": "yesterday"})", "field at: \"yesterday\" is no google.protobuf.Timestamp"},
-      {R"({"any": {"@type": "type.googleapis.com/none"}})", "is no google.protobuf.Any"},
-      {R"({"wrapped": "x"})", "field wrapped: \"x\" is no int64"},
+      {R"({"at": "yesterday"})", "field at: \"yesterday\" is not a valid google.protobuf.Timestamp"},
+      {R"({"any": {"@type": "type.googleapis.com/none"}})", "is not a valid google.protobuf.Any"},
+      {R"({"wrapped": "x"})", "field wrapped: \"x\" is not a valid int64"},
       {"[]", "expected an object (curtail.loadtest.Nasty), got a list, at 1:1"},
       {"", "got the end of the text"},
   };
@@ -144,19 +144,19 @@ TEST(JsonTemplate, SyntaxErrorsNameThePlace) {
       {R"({"a_string": "\udc00"})", "half a surrogate pair, at 1:14"},
       {R"({"a_string": "\u12g4"})", "expected four hexadecimal digits after \\u, at 1:19"},
       {"{\"a_string\": \"\n\"}", "a string holds a line break or control character"},
-      {"{\"a_string\": \"\xff\"}", "a string is no valid UTF-8, at 1:15"},
-      {"{\"a_string\": \"\xc0\x80\"}", "a string is no valid UTF-8"},
-      {"{\"a_string\": \"\xed\xa0\x80\"}", "a string is no valid UTF-8"},
+      {"{\"a_string\": \"\xff\"}", "a string is not valid UTF-8, at 1:15"},
+      {"{\"a_string\": \"\xc0\x80\"}", "a string is not valid UTF-8"},
+      {"{\"a_string\": \"\xed\xa0\x80\"}", "a string is not valid UTF-8"},
       {R"({"an_int32": 01})", "not a number as JSON writes it, at 1:14"},
       {R"({"an_int32": 1.})", "not a number as JSON writes it"},
       {R"({"an_int32": -})", "not a number as JSON writes it"},
       {R"({"an_int32": 1e400})", "1e400 is out of the range of double, at 1:14"},
-      {R"({"strings": [:"x"]})", "expected a value, got something that is no JSON value, at 1:14"},
+      {R"({"strings": [:"x"]})", "expected a value, got something that is not a JSON value, at 1:14"},
       {R"({"a_bool": tru})", "expected true, false or null, at 1:12"},
-      {R"({"a_bool": yes})", "expected a value, got something that is no JSON value"},
+      {R"({"a_bool": yes})", "expected a value, got something that is not a JSON value"},
       {R"({"a_bool": true)", "expected ',' or '}'"},
       {R"({} {})", "more text follows the request, at 1:4"},
-      {"// x\n{}", "got something that is no JSON value"},
+      {"// x\n{}", "got something that is not a JSON value"},
   };
   for (const auto& [json, error] : kCases) EXPECT_THAT(ErrorOf(json), HasSubstr(error)) << json;
   EXPECT_THAT(ErrorOf({"{}\0", 3}), HasSubstr("more text follows the request, at 1:3"));
@@ -312,12 +312,12 @@ TEST(JsonTemplate, RefusesWrongPlaceholders) {
       {R"({"a_uint64": "{{uniform -1 1}}"})", "do not all fit"},
       {R"({"an_int32": "{{real 0 1}}"})", "do not all fit"},
       {R"({"a_float": "{{real 0 1e39}}"})", "do not all fit"},
-      {R"({"an_int32": "{{pick 1 x}}"})", "\"x\" is no int32"},
+      {R"({"an_int32": "{{pick 1 x}}"})", "\"x\" is not a valid int32"},
       {R"({"a_bool": "{{index}}"})", "do not all fit"},
       {R"({"a_bool": "{{uniform 0 2}}"})", "do not all fit"},
       {R"({"a_color": "{{uniform 0 3}}"})",
        "do not all fit the enum curtail.loadtest.Color; write {{pick NAME NAME ...}}"},
-      {R"({"a_color": "{{pick RED BLUE}}"})", "\"BLUE\" is no value of the enum"},
+      {R"({"a_color": "{{pick RED BLUE}}"})", "\"BLUE\" is not a valid value of the enum"},
       {R"({"a_bytes": "{{string 3}}"})", "write {{bytes N}}"},
       {R"({"counts": {"{{index}}": 1}})", "the key of a map cannot be a placeholder"},
       {R"({"at": "{{index}}"})", "field at: placeholders cannot stand in a google.protobuf.Timestamp"},

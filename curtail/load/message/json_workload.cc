@@ -100,7 +100,7 @@ absl::StatusOr<std::string> ToJson(const Descriptor& type, std::string_view byte
   google::protobuf::DynamicMessageFactory factory(type.file()->pool());
   const std::unique_ptr<google::protobuf::Message> message(factory.GetPrototype(&type)->New());
   if (!message->ParsePartialFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return absl::InternalError(Join(bytes.size(), " bytes are no message of type ", type.full_name()));
+    return absl::InternalError(Join(bytes.size(), " bytes are not a message of type ", type.full_name()));
   }
   google::protobuf::util::JsonPrintOptions options;
   options.add_whitespace = true;

@@ -142,8 +142,8 @@ TEST(ReadReport, RefusesOtherVersions) {
   EXPECT_EQ(ErrorOf("{\"schema_version\": 1, \"plan\": {}}"),
             "has schema_version 1, and only 2 is understood");
   EXPECT_EQ(ErrorOf("{\"schema_version\": 3}"), "has schema_version 3, and only 2 is understood");
-  EXPECT_EQ(ErrorOf("[1]"), "is no load report: it has no schema_version");
-  EXPECT_EQ(ErrorOf("{\"schema_version\": \"2\"}"), "is no load report: it has no schema_version");
+  EXPECT_EQ(ErrorOf("[1]"), "is not a load report: it has no schema_version");
+  EXPECT_EQ(ErrorOf("{\"schema_version\": \"2\"}"), "is not a load report: it has no schema_version");
 }
 
 TEST(ReadReport, NamesTheKeyThatIsMissingOrWrong) {
@@ -155,9 +155,9 @@ TEST(ReadReport, NamesTheKeyThatIsMissingOrWrong) {
   };
   json lacks = good;
   lacks["runs"][1]["latency_us"]["all"].erase("min");
-  EXPECT_EQ(ErrorOf(lacks.dump()), "is no load report: runs[1].latency_us.all.min is missing");
+  EXPECT_EQ(ErrorOf(lacks.dump()), "is not a load report: runs[1].latency_us.all.min is missing");
   EXPECT_EQ(error_with("/plan/seed", -1),
-            "is no load report: plan.seed must be a whole number from 0 to 18446744073709551615");
+            "is not a load report: plan.seed must be a whole number from 0 to 18446744073709551615");
   EXPECT_THAT(error_with("/plan/warmup_s", 1e300), HasSubstr("plan.warmup_s must be a number from 0 to"));
   EXPECT_THAT(error_with("/plan/target", 7), HasSubstr("plan.target must be a string"));
   EXPECT_THAT(error_with("/runs", json::array()), HasSubstr("runs must not be empty"));

@@ -226,7 +226,7 @@ absl::StatusOr<LoadReport> ParseReport(std::string_view text, ReportOrigin* orig
     });
   }
   ReportOrigin read = ReadOrigin(root);
-  if (!problem.empty()) return absl::InvalidArgumentError(absl::StrCat("is no load report: ", problem));
+  if (!problem.empty()) return absl::InvalidArgumentError(absl::StrCat("is not a load report: ", problem));
   if (origin != nullptr) *origin = std::move(read);
   return report;
 }

@@ -38,14 +38,15 @@ absl::StatusOr<double> ParseLimit(absl::string_view text, Unit unit) {
     absl::Duration d;
     if (absl::ParseDuration(std::string(text), &d) && d > absl::ZeroDuration())
       return absl::ToDoubleNanoseconds(d);
-    return absl::InvalidArgumentError(absl::StrCat("'", text, "' is no duration; write 5ms, 800us or 1.5s"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", text, "' is not a duration; write 5ms, 800us or 1.5s"));
   }
   double scale = 1;
   if (unit == Unit::kShare && absl::ConsumeSuffix(&text, "%")) scale = 0.01;
   double value = 0;
   if (absl::SimpleAtod(text, &value) && std::isfinite(value) && value >= 0) return value * scale;
   return absl::InvalidArgumentError(
-      absl::StrCat("'", text, "' is no ", unit == Unit::kShare ? "share; write 0.1% or 0.001" : "number"));
+      absl::StrCat("'", text, "' is not a ", unit == Unit::kShare ? "share; write 0.1% or 0.001" : "number"));
 }
 
 absl::StatusOr<Threshold> ParseOne(absl::string_view text) {

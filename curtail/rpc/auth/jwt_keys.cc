@@ -159,11 +159,11 @@ absl::StatusOr<std::vector<JwtKey>> ParseJwkSet(std::string_view text) {
   if (!json.ok()) return json.status();
   const auto found = json->is_object() ? json->find("keys") : json->end();
   if (!json->is_object() || found == json->end() || !found->is_array()) {
-    return absl::InvalidArgumentError("is no JWK set: it has no array \"keys\"");
+    return absl::InvalidArgumentError("is not a JWK set: it has no array \"keys\"");
   }
   std::vector<JwtKey> keys;
   for (const Json& jwk : *found) {
-    if (!jwk.is_object()) return absl::InvalidArgumentError("is no JWK set: a key is no object");
+    if (!jwk.is_object()) return absl::InvalidArgumentError("is not a JWK set: a key is not an object");
     absl::StatusOr<std::optional<JwtKey>> key = FromJwk(jwk);
     if (!key.ok()) return key.status();
     if (!key->has_value()) continue;
@@ -203,7 +203,7 @@ absl::StatusOr<std::vector<JwtKey>> ParsePem(std::string_view text) {
     if (keys.size() > JwtVerifier::kMaxKeys) status = absl::InvalidArgumentError("has too many keys");
   }
   if (!status.ok()) return status;
-  if (keys.empty()) return absl::InvalidArgumentError("holds no key in PEM, and is no JWK set");
+  if (keys.empty()) return absl::InvalidArgumentError("holds no key in PEM, and is not a JWK set");
   return keys;
 }
 

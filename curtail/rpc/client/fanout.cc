@@ -372,7 +372,7 @@ void Fanout::Collect(const absl::Status& refused) {
     largest = std::max(largest, reply.size());
     if (status = members_[i].attempts.CheckReply(reply.size()); !status.ok()) continue;
     if (!Parse(reply, batch_.replies[i])) {
-      status = absl::InternalError(Join("reply is no valid ", batch_.replies[i]->GetTypeName()));
+      status = absl::InternalError(Join("reply is not a valid ", batch_.replies[i]->GetTypeName()));
     }
   }
   if (batch_.largest != nullptr) *batch_.largest = std::max(*batch_.largest, largest);

@@ -90,7 +90,7 @@ struct Call {
 
 absl::Status ParseReply(const std::string& bytes, MessageLite* reply) {
   if (reply->ParseFromString(bytes)) return absl::OkStatus();
-  return absl::InternalError(Join("reply is no valid ", reply->GetTypeName()));
+  return absl::InternalError(Join("reply is not a valid ", reply->GetTypeName()));
 }
 
 // Why the call must not begin at all, if so.
@@ -104,7 +104,7 @@ absl::Status Refusal(const Context& ctx, const Call& call) {
   }
   if (call.method == nullptr) return absl::UnimplementedError(Join("unknown method ", call.path));
   if (call.method->kind != MethodHandler::Kind::kUnary) {
-    return absl::UnimplementedError(Join(call.path, " is no unary method"));
+    return absl::UnimplementedError(Join(call.path, " is not a unary method"));
   }
   return wire::CheckMetadata(ctx.metadata());
 }

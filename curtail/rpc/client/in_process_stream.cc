@@ -258,7 +258,7 @@ class LocalStream final : private LocalEnd, private Task, private Cancellable {
     }
     if (method_ == nullptr) return absl::UnimplementedError(Join("unknown method ", path_));
     if (method_->kind != MethodHandler::Kind::kStream) {
-      return absl::UnimplementedError(Join(path_, " is no method that streams"));
+      return absl::UnimplementedError(Join(path_, " is not a method that streams"));
     }
     return wire::CheckMetadata(context_.metadata());
   }

@@ -67,7 +67,7 @@ class HealthService final : public Service {
     if (!ForEachField(request, [&](int field, std::string_view bytes, uint64_t) {
           if (field == 1) service = bytes;
         })) {
-      return absl::InternalError("request is no valid grpc.health.v1.HealthCheckRequest");
+      return absl::InternalError("request is not a valid grpc.health.v1.HealthCheckRequest");
     }
     return service;
   }
@@ -207,7 +207,7 @@ class ReflectionService final : public Service {
           if (field == kHost) host = bytes;
           if (field >= kByFile && field <= kList) kind = field, argument = bytes;
         })) {
-      return absl::InternalError("request is no valid ServerReflectionRequest");
+      return absl::InternalError("request is not a valid ServerReflectionRequest");
     }
     out.Bytes(kValidHost, host);
     out.Bytes(kOriginal, request);

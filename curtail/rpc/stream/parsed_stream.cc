@@ -15,7 +15,7 @@ bool ParsedStream::Parse(google::protobuf::MessageLite* message) {
     return false;
   }
   if (internal::Parse(in_, message)) return true;
-  stream_->Fail(absl::InternalError(Join("a message of the stream is no valid ", message->GetTypeName())));
+  stream_->Fail(absl::InternalError(Join("a message of the stream is not a valid ", message->GetTypeName())));
   return false;
 }
 

@@ -64,7 +64,7 @@ bool IsSchema(std::string_view name) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<SqlSession>> PostgresqlSession::Open(const Options& options) {
-  if (!IsSchema(options.schema)) return absl::InvalidArgumentError(Join(options.schema, " is no schema"));
+  if (!IsSchema(options.schema)) return absl::InvalidArgumentError(Join(options.schema, " is not a schema"));
   std::unique_ptr<PostgresqlSession> session(new PostgresqlSession(options));
   // A primary that starts serves once its standby follows.
   const Nanos patience = session->several() ? 6 * options.patience : options.patience;

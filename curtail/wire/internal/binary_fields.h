@@ -26,7 +26,7 @@ class BinaryFields {
   struct Values {
     uint64_t number = 0;     // HeaderField::number
     uint32_t joined = 0;     // commas; with more than kMaxJoined the rest is not set
-    bool malformed = false;  // some of it is no base64
+    bool malformed = false;  // some of it is not valid base64
     Metadata entries;
   };
 

@@ -25,7 +25,7 @@ namespace curtail::tool {
 namespace {
 
 absl::Status Bad(std::string_view text, const char* expected) {
-  return absl::InvalidArgumentError(absl::StrCat("'", std::string(text), "' is no ", expected));
+  return absl::InvalidArgumentError(absl::StrCat("'", std::string(text), "' is not a ", expected));
 }
 
 int HexDigit(char c) {

@@ -56,7 +56,7 @@ absl::StatusOr<Ends> MakeEnds(const CompareFlags& flags, const std::optional<Loa
   };
   if (parts.size() != 2 || !read(parts[0], &ends.low) || !read(parts[1], &ends.high)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--flash-crowd: \"", flags.flash_crowd, "\" is no range of rates like 100..8k"));
+        absl::StrCat("--flash-crowd: \"", flags.flash_crowd, "\" is not a range of rates like 100..8k"));
   }
   return ends;
 }

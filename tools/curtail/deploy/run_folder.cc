@@ -198,7 +198,7 @@ absl::StatusOr<pid_t> KeeperOf(const std::string& application) {
 absl::StatusOr<std::unique_ptr<RunFolder>> RunFolder::Take(const std::string& application) {
   const std::string path = RunFolderOf(application);
   if (!IsFileName(application))
-    return absl::InvalidArgumentError(absl::StrCat("'", application, "' is no name"));
+    return absl::InvalidArgumentError(absl::StrCat("'", application, "' is not a name"));
   for (const std::string& folder : {Base(), path}) {
     if (absl::Status made = MakePrivate(folder); !made.ok()) return made;
   }

@@ -83,7 +83,7 @@ absl::StatusOr<std::vector<std::string>> ToAddresses(const std::vector<std::stri
     if (!processes.ok()) {
       return absl::NotFoundError(absl::StrCat(
           "\"", target,
-          "\" is no address, HOST:PORT or unix:PATH, and of what is up: ", processes.status().message()));
+          "\" is not an address, HOST:PORT or unix:PATH, and of what is up: ", processes.status().message()));
     }
     for (const ProcessState& process : *processes) addresses.push_back(process.address);
   }

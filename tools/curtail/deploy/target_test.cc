@@ -93,7 +93,8 @@ TEST_F(TargetTest, AddressesStayAndNamesBecomeAddresses) {
   const auto folder = Up();
   EXPECT_THAT(*ToAddresses({"h:1", "unix:/router/leaf", "router", "router/leaf.0"}),
               ElementsAre("h:1", "unix:/router/leaf", "127.0.0.1:7000", "h:leaf-0.0", "h:leaf-0.1"));
-  EXPECT_THAT(ToAddresses({"h:1", "localhost"}).status().message(), HasSubstr("\"localhost\" is no address"));
+  EXPECT_THAT(ToAddresses({"h:1", "localhost"}).status().message(),
+              HasSubstr("\"localhost\" is not an address"));
 }
 
 TEST_F(TargetTest, FindsAdminInterfaces) {

@@ -238,7 +238,7 @@ int Supervise(const deploy::Topology& topology, const UpFlags& flags, Nanos star
     return FailUp(
         console, deployment.status(),
         absl::StrCat("the logs are in ", folder.path(),
-                     foreign ? "; a program that is no curtail service has the key hosted: false" : ""));
+                     foreign ? "; a program that is not a curtail service has the key hosted: false" : ""));
   }
   const std::deque<deploy::Instance>& instances = (*deployment)->instances();
   const std::string entry = EntryOf(instances).address;

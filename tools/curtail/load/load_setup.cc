@@ -109,7 +109,7 @@ absl::StatusOr<std::string> MethodPath(const std::string& name) {
   const size_t slash = path.find('/', 1);
   if (slash == std::string::npos || slash == 1 || slash + 1 == path.size()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--method: '", name, "' is no full name; write package.Service/Method"));
+        absl::StrCat("--method: '", name, "' is not a full name; write package.Service/Method"));
   }
   return path;
 }

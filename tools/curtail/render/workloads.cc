@@ -319,7 +319,7 @@ absl::StatusOr<Plan> MakePlan(deploy::Topology given, const RenderOptions& optio
       if (workload.name.size() > kMaxLabel ||
           !absl::ascii_isalpha(static_cast<unsigned char>(workload.name[0]))) {
         return absl::InvalidArgumentError(
-            absl::StrCat("'", workload.name, "' is no name for a Kubernetes service; ",
+            absl::StrCat("'", workload.name, "' is not a name for a Kubernetes service; ",
                          "begin with a letter and take ", kMaxLabel, " characters at most"));
       }
       service.workloads.push_back(std::move(workload));

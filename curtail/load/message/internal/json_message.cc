@@ -330,7 +330,7 @@ absl::Status JsonMessageReader::ReadWellKnown(const Descriptor& type, MessagePro
   if (!status.ok() || !message->ParseFromString(binary)) {
     std::string_view why(status.message().data(), status.message().size());
     why.remove_prefix(std::min(why.find_first_not_of(": "), why.size()));
-    return Error(offset, Join(raw.size() > 80 ? "this" : raw, " is no ", type.full_name(),
+    return Error(offset, Join(raw.size() > 80 ? "this" : raw, " is not a valid ", type.full_name(),
                               why.empty() ? "" : Join(" (", why, ")")));
   }
   // Maps inside (Struct) in one order every time.

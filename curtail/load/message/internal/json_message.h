@@ -37,7 +37,7 @@ class JsonMessageReader {
   ~JsonMessageReader();
 
   // The message that stands next in `in`. Errors: INVALID_ARGUMENT, such as
-  // `field user.age: "abc" is no int32, at 3:12`; what follows in `in` is then undefined.
+  // `field user.age: "abc" is not a valid int32, at 3:12`; what follows in `in` is then undefined.
   [[nodiscard]] absl::StatusOr<MessageProgram> Read(JsonReader* in);
 
  private:

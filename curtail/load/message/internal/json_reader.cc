@@ -118,7 +118,7 @@ std::pair<size_t, std::string> Explain(rapidjson::ParseErrorCode code, std::stri
     case rapidjson::kParseErrorStringMissQuotationMark:
       return {begin, "a string has no end"};
     case rapidjson::kParseErrorStringInvalidEncoding:
-      return {offset, "a string is no valid UTF-8"};
+      return {offset, "a string is not valid UTF-8"};
     case rapidjson::kParseErrorNumberTooBig: {
       const std::string_view number =
           text.substr(begin, text.find_first_not_of("+-.0123456789Ee", begin) - begin);
@@ -364,7 +364,7 @@ const char* KindName(JsonReader::Kind kind) {
     case JsonReader::Kind::kBad:
       break;
   }
-  return "something that is no JSON value";
+  return "something that is not a JSON value";
 }
 
 }  // namespace curtail::internal

@@ -19,7 +19,7 @@ using google::protobuf::FieldDescriptor;
 using Kind = JsonReader::Kind;
 
 absl::Status IsNo(const JsonToken& token, std::string_view type) {
-  return absl::InvalidArgumentError(Join(Quoted(token), " is no ", type));
+  return absl::InvalidArgumentError(Join(Quoted(token), " is not a valid ", type));
 }
 
 template <class Number>
@@ -101,8 +101,8 @@ absl::Status ParseEnum(const FieldDescriptor& field, const JsonToken& token, Sca
     }
     std::vector<std::string> names;
     for (int i = 0; i < type.value_count(); ++i) names.push_back(type.value(i)->name());
-    return absl::InvalidArgumentError(
-        Join(Quoted(token), " is no value of the enum ", type.full_name(), NamesHint(token.text, names)));
+    return absl::InvalidArgumentError(Join(Quoted(token), " is not a valid value of the enum ",
+                                           type.full_name(), NamesHint(token.text, names)));
   }
   if (token.kind == Kind::kNull && type.full_name() == "google.protobuf.NullValue") return absl::OkStatus();
   if (token.kind != Kind::kNumber) return IsNo(token, Join("value of the enum ", type.full_name()));

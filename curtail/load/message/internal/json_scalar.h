@@ -31,7 +31,7 @@ bool ReadToken(JsonReader* in, JsonToken* token);
 std::string Quoted(const JsonToken& token);
 
 // The value of `token` in `field`, whose type is no message. Errors: INVALID_ARGUMENT without position:
-// `"abc" is no int32`.
+// `"abc" is not a valid int32`.
 [[nodiscard]] absl::Status ParseScalar(const google::protobuf::FieldDescriptor& field, const JsonToken& token,
                                        Scalar* value);
 // The same of a word written without quotes, of which the field's type says what it is.

@@ -44,7 +44,7 @@ struct DrawnValue {
   bool omit_default = false;  // fields without presence: left out when 0 or empty
   std::string tag;
   std::vector<Part> parts;    // several in strings only
-  std::vector<Scalar> words;  // what the words of a {{pick}} mean, when the field is no string
+  std::vector<Scalar> words;  // what the words of a {{pick}} mean, when the field is not a string
 
   void Append(const Draw& draw, std::string* out) const;
 };

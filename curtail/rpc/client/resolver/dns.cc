@@ -35,7 +35,7 @@ absl::Status CheckHostAndPort(std::string_view text) {
   }
   return absl::InvalidArgumentError(
       Join("target \"", text,
-           "\" is no NAME:PORT; write dns:///NAME:PORT, HOST:PORT, [IPV6]:PORT or unix:PATH, "
+           "\" is not NAME:PORT; write dns:///NAME:PORT, HOST:PORT, [IPV6]:PORT or unix:PATH, "
            "for example 127.0.0.1:8080"));
 }
 

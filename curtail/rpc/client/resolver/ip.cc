@@ -16,7 +16,7 @@ absl::StatusOr<Target> ParseList(std::string_view scheme, std::string_view rest,
                                  std::string_view example) {
   const auto wrong = [&](std::string_view part) {
     return absl::InvalidArgumentError(
-        Join("target \"", scheme, rest, "\": \"", part, "\" is no numeric address; write ", example));
+        Join("target \"", scheme, rest, "\": \"", part, "\" is not a numeric address; write ", example));
   };
   Target target;
   std::vector<Address> addresses;
