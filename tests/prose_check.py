@@ -2,15 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the prose of public headers and documents, as far as a program can.
 
-All sources: no comment starts with "What" or "Whether". Public headers, those that a curtail_library() lists under HEADERS:
-no sentence has more than 40 words (25 is the rule), no comment line is longer than 100 columns. Headers and documents: no
-"nobody", no "whom". Decisions (docs/adr) stay as they were made.
+All sources: no comment starts with "What" or "Whether".
+Public headers, which a curtail_library() lists under HEADERS: no sentence has more than 40 words (25 is the rule), no comment
+line is longer than 100 columns.
+Headers and documents: none of the phrases of UNNAMED_ACTOR and PHRASES. Decisions (docs/adr) stay as they were made.
+Texts of programs: none that says "is no NOUN".
+Subjects of commits: they begin with a verb, since the last tag, or without a tag where origin/main lacks the commit.
 
 usage: prose_check.py [ROOT]
        prose_check.py --words N [FILE...]    lists sentences of more than N words, in public headers or in FILE
 """
 import pathlib
 import re
+import subprocess
 import sys
 
 MOST_WORDS = 40
@@ -18,6 +22,18 @@ MOST_COLUMNS = 100
 LIBRARY = re.compile(r"curtail_library\((\w+)(.*?)\)", re.DOTALL)
 HEADERS = re.compile(r"\bHEADERS\b(.*?)(?:\b(?:SOURCES|PUBLIC|PRIVATE|LIBS)\b|$)", re.DOTALL)
 UNNAMED_ACTOR = re.compile(r"\b(nobody|whom)\b", re.IGNORECASE)
+FIXED = "longer|more|less|fewer|later|one|matter"
+PHRASES = (
+    (re.compile(rf"(?<!there\s)\b(?:is|are|was|were)\s+no\b(?!\s+(?:{FIXED})\b)(?=\s+[\w`\"'])", re.IGNORECASE),
+     'say "is not a"'),
+    (re.compile(r"\bthose\s+(?:that|of|which)\b", re.IGNORECASE), "repeat the noun"),
+    (re.compile(r"\bthat\s+of\b", re.IGNORECASE), "repeat the noun, or write \"the server's\""),
+    (re.compile(r"\banew\b", re.IGNORECASE), 'say "again"'),
+)
+IS_NO = re.compile(rf"(?<!there )\b(?:is|are) no\b(?! (?:{FIXED})\b)(?= |$)")
+STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+NO_VERB = "an?|the|one|two|three|all|no|its?|of|with|under|how|what|which|where|that|only"
+VERBLESS = re.compile(rf"[^:]*: *(?:(?:{NO_VERB})\b|(?!(?:bring|ping)\b)\S+(?:ing|[^s]s)\b)")
 WEAK_START = re.compile(r"(What|Whether)\b")
 SENTENCE_END = re.compile(r"(?<=[.!?])[)\"'`*]*\s+(?=[A-Z`\"'(*~0-9])")
 FENCE = re.compile(r"^```.*?^```|^    .*$", re.DOTALL | re.MULTILINE)
@@ -64,6 +80,13 @@ def long_sentences(lines, most):
             yield f"{len(sentence.split())} words in a sentence: {sentence[:80]}..."
 
 
+def phrases(text):
+    """(offset, problem) of each phrase that plain English has a shorter one for."""
+    for pattern, remedy in PHRASES:
+        for found in pattern.finditer(text):
+            yield found.start(), f'"{" ".join(found[0].split())}": {remedy}'
+
+
 def check_header(path):
     text = path.read_text()
     for number, line in enumerate(text.splitlines(), 1):
@@ -73,8 +96,33 @@ def check_header(path):
         whole = " ".join(lines)
         for word in UNNAMED_ACTOR.findall(whole):
             yield number, f'"{word}": name the thread, caller, connection or replica'
-        for problem in long_sentences(lines, MOST_WORDS):
+        for problem in [problem for _, problem in phrases(whole)] + list(long_sentences(lines, MOST_WORDS)):
             yield number, problem
+
+
+def check_texts(path):
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        for text in () if line.lstrip().startswith("//") else STRING.findall(line):
+            if " " in text and (found := IS_NO.search(text)):
+                yield number, f'"{found[0]}" in a text of a program: say "is not a"'
+
+
+def programs(root):
+    for folder in ("apps", "curtail", "tools"):
+        yield from (path for path in sorted((root / folder).rglob("*.cc")) if not path.stem.endswith(("_test", "_testing")))
+
+
+def check_subjects(root):
+    """Subjects of commits without a verb. Nothing where there is no history, as in an archive or a shallow clone."""
+
+    def git(*args):
+        done = subprocess.run(["git", "-C", root, *args], capture_output=True, text=True, check=False)
+        return done.stdout.splitlines()
+
+    since = git("describe", "--tags", "--abbrev=0") or git("rev-parse", "--verify", "--quiet", "origin/main")
+    for subject in git("log", "--no-merges", "--format=%h %s", f"{since[0]}..HEAD") if since else ():
+        if VERBLESS.match(subject):
+            yield f'commit {subject}: begin with a verb, as in "rpc: answer UNAVAILABLE"'
 
 
 def check_source(path):
@@ -93,6 +141,8 @@ def check_document(path):
     for number, line in enumerate(text.splitlines(), 1):
         for word in UNNAMED_ACTOR.findall(line):
             yield number, f'"{word}": name the thread, caller, connection or replica'
+    for offset, problem in phrases(text):
+        yield text.count("\n", 0, offset) + 1, problem
 
 
 def documents(root):
@@ -114,9 +164,11 @@ def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
     headers = list(public_headers(root))
     problems = []
-    for check, paths in ((check_header, headers), (check_source, sources(root)), (check_document, documents(root))):
+    for check, paths in ((check_header, headers), (check_source, sources(root)), (check_document, documents(root)),
+                         (check_texts, programs(root))):
         for path in paths:
             problems += [f"{path.relative_to(root)}:{number}: {problem}" for number, problem in check(path)]
+    problems += check_subjects(root)
     print("\n".join(problems + [f"{len(headers)} public headers, {len(problems)} problems"]))
     return 1 if problems or not headers else 0
 

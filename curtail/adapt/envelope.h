@@ -11,7 +11,7 @@
 // An advantage within the spread of the measurements is none, and a small one does not pay for a
 // poller. A config that takes more CPU must have proven its advantage in the repeats of its cells.
 // Of the configs that none has proven to be worse at a load, only the cheap ones remain.
-// A profile without costs, or a weight of zero, leaves those with the lowest p50 instead: the p50
+// A profile without costs, or a weight of zero, leaves configs with the lowest p50 instead: the p50
 // spreads far less than the p99. The envelope keeps one config over as many stretches as it can,
 // and of equals the most robust one. Fewer pieces mean fewer needless switches.
 #pragma once
@@ -126,7 +126,7 @@ class Envelope {
   bool Proven(size_t winner, size_t loser, double load) const;
   // True if no config beats this one anywhere in the piece. REQUIRES: no prediction bends there.
   bool GoodEnough(size_t config, size_t piece) const;
-  // The configs that may stand for the best in a piece: those that are good enough and cheap.
+  // The configs that may stand for the best in a piece: good enough and cheap.
   std::vector<bool> Eligible(size_t piece) const;
   // True if that is nearly as cheap as the cheapest, or nearly as fast where costs do not count.
   bool Near(size_t config, double load, double lowest) const;

@@ -61,7 +61,7 @@ struct PolicyOptions {
   // CPUs that the process may use.
   int cpus = 1;
 
-  // The share by which the p99 may be higher to save CPU, above all that of polling. An advantage
+  // The share by which the p99 may be higher to save CPU, above all polling's. An advantage
   // that the measurements cannot tell from none never pays for CPU. Zero: latency alone counts.
   double cpu_weight = kCpuWeight;
 
@@ -84,7 +84,7 @@ struct PolicyOptions {
   double explore_share = 0.05;
   // Decides which of several untried configs is tried first.
   uint64_t seed = 1;
-  // The configs to choose from; empty: those of the profile.
+  // The configs to choose from; empty: the profile's.
   std::vector<Config> configs;
 };
 

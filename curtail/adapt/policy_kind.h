@@ -69,7 +69,7 @@ struct PolicyKind {
   // The policy is asked this often, in silence too. Zero: about every 20 ms, and less often in
   // silence.
   Nanos tick{0};
-  // Tells which configs the policy may choose, of those that the service can run under; null: all.
+  // Tells which configs the policy may choose, of all that the service can run under; null: all.
   bool (*chooses)(const Config& config) = nullptr;
   // `curtail compare` takes the policy when the user names none.
   bool compared = false;

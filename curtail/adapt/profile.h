@@ -95,7 +95,7 @@ void Summarize(Profile& profile);
 absl::StatusOr<std::string> ProfileJson(const Profile& profile);
 
 // Takes any bytes.
-// Errors: INVALID_ARGUMENT with the fault and its place. Faults are no JSON (line and column),
+// Errors: INVALID_ARGUMENT with the fault and its place. Faults: not JSON (line and column),
 // another schema_version, a missing, unknown or ill-typed key, and an unknown config. Faults are
 // also loads that do not ascend, numbers out of range, and a summary that does not follow from the
 // cells.

@@ -57,7 +57,7 @@ struct TrainingPlan {
 };
 
 // Errors: INVALID_ARGUMENT with the part of the plan that cannot be carried out or kept in a
-// profile. Such are no configs, loads that do not ascend, fewer than 3 repeats (too few for a
+// profile. Such are: no configs, loads that do not ascend, fewer than 3 repeats (too few for a
 // spread), times that are not positive, ...
 absl::Status CheckPlan(const TrainingPlan& plan);
 

@@ -105,8 +105,8 @@ class Verification {
 
   // The next measurement; none when all loads are judged.
   std::optional<VerificationCell> Next() const;
-  // The result of that measurement. A p99 that is no number counts as saturated. REQUIRES: Next()
-  // has a value.
+  // The result of that measurement. A p99 that is not a number counts as saturated. REQUIRES:
+  // Next() has a value.
   void Tell(double p99_us, bool saturated);
 
   size_t done() const { return done_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cpus.h - the CPUs that this process may use: those of its affinity mask, within the CPU time that
+// cpus.h - the CPUs that this process may use: its affinity mask, within the CPU time that
 // its control groups grant, as a container's CPU limit does.
 //
 // Each call but ProcessCpuTime() reads files of /proc and of the control groups, so call it when
@@ -18,9 +18,9 @@ namespace curtail {
 // and v2 (cpu.max). Infinite without a limit. Tests give a `root`, which stands before each path.
 double CpuQuota(const std::string& root = "");
 
-// The CPUs by which threads and pollers are counted, at least 1: those of the affinity mask, and no
-// more than the whole CPUs of CpuQuota(). A quota of 2.5 counts as 2: a third busy thread would
-// have the group stopped for the rest of each period.
+// The CPUs by which threads and pollers are counted, at least 1: the affinity mask's, and no more
+// than the whole CPUs of CpuQuota(). A quota of 2.5 counts as 2: a third busy thread would have the
+// group stopped for the rest of each period.
 int UsableCpus();
 
 // The CPU time that the process can use, in CPUs, not rounded.

@@ -2,8 +2,8 @@
 //
 // mutex.h - std::mutex with thread-safety annotations, and the lock that goes with it.
 //
-// Our own thin type and not absl::Mutex: ThreadSanitizer sees pthread mutexes. It does not see
-// those of a library that was built without it, as distributions build Abseil.
+// Our own thin type and not absl::Mutex: ThreadSanitizer sees pthread mutexes. It does not see the
+// mutexes of a library that was built without it, as distributions build Abseil.
 #pragma once
 
 #include <mutex>

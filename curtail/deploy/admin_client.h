@@ -18,9 +18,9 @@ namespace curtail::deploy {
 
 // An AdminClient calls curtail.admin.v1.Admin (curtail/rpc/admin/admin.proto) of one server, with
 // the token that the environment has as CURTAIL_ADMIN_TOKEN, if there is one; callers that read a
-// message include admin.pb.h. Thread-compatible. Errors: the server's own; those of
-// Channel::Call(). INTERNAL names the address: the reply cannot be read, or lacks a field that
-// every server of this version sets.
+// message include admin.pb.h. Thread-compatible. Errors: the server's own; as Channel::Call().
+// INTERNAL names the address: the reply cannot be read, or lacks a field that every server of this
+// version sets.
 class AdminClient {
  public:
   explicit AdminClient(std::string target) : channel_(&client_, std::move(target)) {}

@@ -41,7 +41,7 @@ class AppUnderTest {
  public:
   static constexpr int kAll = Deployment::kAll;
 
-  // Starts the services, callers last, and waits until they are ready. Errors: those of
+  // Starts the services, callers last, and waits until they are ready. Errors: as
   // Deployment::Start().
   static absl::StatusOr<std::unique_ptr<AppUnderTest>> Start(Topology topology, AppOptions options = {});
   AppUnderTest(const AppUnderTest&) = delete;
@@ -53,7 +53,7 @@ class AppUnderTest {
   // Ends the stall.
   void GoOn(const std::string& service, int instance = kAll) const;
   // Starts it at its old address, drained before if it runs, and waits until it is ready. Errors:
-  // those of Deployment::Restart().
+  // as Deployment::Restart().
   absl::Status Restart(const std::string& service, int instance = kAll) {
     return Restart(service, launch_, instance);
   }
@@ -61,7 +61,7 @@ class AppUnderTest {
   absl::Status Restart(const std::string& service, const Launch& launch, int instance = kAll);
 
   // Waits until no curtail service that runs has a call open. Errors: DEADLINE_EXCEEDED, with the
-  // name of one that has; those of a call. REQUIRES: AppOptions::admin.
+  // name of one that has; as a call. REQUIRES: AppOptions::admin.
   absl::Status AwaitQuiet(Deadline deadline) const;
   // Drains and ends all, callers first. Errors: INTERNAL, of an instance that did not end well,
   // unless Kill() ended it.

@@ -74,11 +74,12 @@ struct Launch {
 
 struct DeploymentOptions {
   std::string folder;  // of logs and sockets; there already
-  // Leave out the service that clients call, and programs that are no curtail services and call it.
+  // Leave out the service that clients call, and programs that are not curtail services and call
+  // it.
   bool without_entry = false;
   // The admin interfaces, gRPC and HTTP, of each curtail service: sockets in the folder.
   bool admin = false;
-  bool cpu_groups = false;  // for every instance; else only for those of services with a `cpu`
+  bool cpu_groups = false;  // for every instance; else only for instances of services with a `cpu`
   // Writes the addresses of services that scale to files in the folder, where callers find changes.
   bool registry = false;
   // Services that Start() leaves to Restart(); the others get their addresses. REQUIRES: sockets.
@@ -99,8 +100,8 @@ class Deployment {
   static constexpr int kAll = -1;  // instances of a service
 
   // Starts service after service and waits until each is ready. `topology` and `stop` outlive the
-  // object. Errors: those of Process and CommandOf; ABORTED (an instance ended, with the end of its
-  // log); DEADLINE_EXCEEDED; CANCELLED when `stop` was set; those of CpuGroups where a service has
+  // object. Errors of Process and CommandOf; ABORTED (an instance ended, with the end of its
+  // log); DEADLINE_EXCEEDED; CANCELLED when `stop` was set; errors of CpuGroups where a service has
   // a limit. What had been started is ended.
   static absl::StatusOr<std::unique_ptr<Deployment>> Start(const Topology& topology,
                                                            DeploymentOptions options,
@@ -120,7 +121,7 @@ class Deployment {
   void Kill(const std::string& service, int number = kAll);
   // Drains the instances of a service that run, for `grace` at most. Starts all of them, each at
   // its old address, and waits until they are ready. A number restricts it to one instance. Errors:
-  // as Start(); those of Process::End().
+  // as Start() and Process::End().
   absl::Status Restart(const std::string& service, const Launch& launch, Nanos grace, int number = kAll);
   // Has a service run so many instances from now on: Tend() starts what is missing, and ends what
   // is too much once callers do not know it any more. Errors: INVALID_ARGUMENT, FAILED_PRECONDITION
@@ -156,7 +157,7 @@ class Deployment {
   // Where an instance of it listens if nothing else says so.
   absl::StatusOr<std::string> ListenOf(const ServiceSpec& service, int number) const;
   void Enter(Instance& instance, Instance::State state);
-  // Those in the folder, which a program that does not remove its own leaves behind.
+  // Sockets in the folder, which a program that does not remove its own leaves behind.
   void RemoveSockets(const Instance& instance) const;
   // An instance that the topology, or Scale(), has made.
   Instance& Add(const ServiceSpec& service, int number);

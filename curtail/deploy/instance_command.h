@@ -32,8 +32,8 @@ struct InstanceSetup {
 // replica.
 using Addresses = std::map<std::string, std::vector<std::string>>;
 
-// argv of an instance; argv[0] is the program's name as the file has it. `addresses` holds those of
-// all services that it calls. Errors: INVALID_ARGUMENT (a variable that is not there).
+// argv of an instance; argv[0] is the program's name as the file has it. `addresses` holds the
+// addresses of all services that it calls. Errors: INVALID_ARGUMENT (a variable that is not there).
 absl::StatusOr<std::vector<std::string>> CommandOf(const Topology& topology, const ServiceSpec& service,
                                                    int instance, const Addresses& addresses,
                                                    const InstanceSetup& setup);
@@ -46,7 +46,7 @@ absl::StatusOr<std::vector<std::string>> WrapperOf(const ServiceSpec& service, i
 absl::StatusOr<std::vector<std::string>> PrepareCommand(const Topology& topology, const std::string& entry);
 
 // "leaf-0", "leaf-0.1" (shard and replica), or "mid-tier" where there is one only.
-// That of a replica which the topology does not have is one that it may get.
+// The name of a replica which the topology does not have is one that it may get.
 std::string InstanceName(const ServiceSpec& service, int instance);
 
 // The file of a registry (InstanceSetup) that has the addresses of a service, one a line.

@@ -16,7 +16,7 @@ bool Accepts(const std::string& address, Nanos timeout);
 
 // How a server that speaks gRPC answers a health check: OK for SERVING. Errors: UNIMPLEMENTED when
 // it has no health service, or one that does not know the server as a whole; UNAVAILABLE for
-// NOT_SERVING; those of a call.
+// NOT_SERVING; as a call.
 absl::Status CheckHealth(const std::string& address, Nanos timeout);
 
 // OK if the program of `service` that listens at `address` can be called. Errors: why not.

@@ -10,7 +10,7 @@
 namespace curtail::deploy {
 
 // A RestartPace waits for kFirst after the first end of an instance, and twice as long after each
-// further one, up to kLongest. An instance that was ready for kSettled begins anew. Pure;
+// further one, up to kLongest. An instance that was ready for kSettled begins again. Pure;
 // thread-compatible.
 class RestartPace {
  public:

@@ -79,7 +79,7 @@ class MidTier {
 class Tiers {
  public:
   // Starts them and waits until they serve. `topology`, `logs` and `stop` outlive the object.
-  // Errors: those of Deployment.
+  // Errors: as Deployment.
   static absl::StatusOr<std::unique_ptr<Tiers>> Start(const Topology& topology, const LogFolder& logs,
                                                       const std::atomic<bool>& stop);
 

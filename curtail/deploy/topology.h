@@ -95,7 +95,7 @@ struct ServiceSpec {
   // ${...} is replaced.
   std::vector<std::string> wrapper;
 
-  // Not in the file, for programs of the benchmarks that are no curtail services: whether it takes
+  // Not in the file, for programs of the benchmarks that are not curtail services: whether it takes
   // the common flags and answers health checks, and what it may print before its address.
   bool common_flags = true;
   std::vector<std::string_view> ready_prefixes = {"ready ", "listening on "};
@@ -190,7 +190,7 @@ struct Topology {
   std::string title;
   std::map<std::string, std::string> variables;
   std::map<std::string, std::string> scale;  // what Scale() sets
-  // Those that are called before those that call them, as far as services do not call each other in
+  // Callees before their callers, as far as services do not call each other in
   // a circle.
   std::vector<ServiceSpec> services;
   // Not in the file: a sentence for each variant that TakeVariants() could not take.

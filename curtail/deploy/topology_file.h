@@ -18,7 +18,7 @@ bool IsTopologyFile(std::string_view name);
 // A topology means the same from everywhere: relative paths in it begin at its own folder, where
 // its processes run. This process goes there, if the name is a file's. Errors: INVALID_ARGUMENT.
 absl::Status EnterFolderOf(const std::string& name);
-// The topology in a file. Errors: NOT_FOUND, INVALID_ARGUMENT (not a regular file), and those of
+// The topology in a file. Errors: NOT_FOUND, INVALID_ARGUMENT (not a regular file), and as
 // Topology::Parse().
 absl::StatusOr<Topology> ReadTopology(const std::string& path);
 
@@ -37,7 +37,7 @@ struct TopologyChanges {
   std::vector<std::string> stores = {};  // optional ones that are to be there: "postgresql"
 };
 inline constexpr char kPaperScale[] = "paper";
-// Makes them. Errors: INVALID_ARGUMENT, FAILED_PRECONDITION, those of the overlay's file.
+// Makes them. Errors: INVALID_ARGUMENT, FAILED_PRECONDITION, as the overlay's file.
 absl::Status Change(const TopologyChanges& changes, Topology* topology);
 
 }  // namespace curtail::deploy

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// aside.h - a wait that is no call of another service, for coroutines under all models.
+// aside.h - a wait that is not a call of another service, for coroutines under all models.
 #pragma once
 
 #include <coroutine>

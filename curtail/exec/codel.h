@@ -5,8 +5,8 @@
 // CoDel (RFC 8289) as folly has it: the least wait of each interval decides about the next one. So
 // no burst counts that the queue has worked off within an interval.
 //
-//  C1  The wait of a look is that of the queue's oldest task. A queue that was emptied has waited
-//      zero.
+//  C1  The wait of a look is how long the queue's oldest task has waited. A queue that was emptied
+//      has waited zero.
 //  C2  The queue stands for an interval if the least wait of the interval before exceeded the
 //      target. An interval begins with the first look after the last one's end.
 //  C3  While the queue stands, a task is overdue once it has waited twice the target.

@@ -150,7 +150,7 @@ class Executor {
   Nanos Guard(TimePoint now);
   // Finds the threads whose loop is in a run. If there is none, the time until the next look.
   std::optional<Nanos> FindRunning();
-  // Leaves those that are held up.
+  // Leaves tasks that are held up.
   void FindHeldUp(TimePoint now);
   void NoteHolds();
   bool NeedsItsOwnThread(Task& task) const CURTAIL_REQUIRES(mu_);

@@ -53,7 +53,7 @@ class GuardPace {
 
  private:
   Nanos next_ = kShort;
-  Nanos gap_ = kShort;  // between looks, but for those that look again
+  Nanos gap_ = kShort;  // between looks, but for repeated looks
   bool again_ = false;  // the next look is such a one
   Nanos wary_{0};       // left of it
   Nanos quiet_{0};      // without a run so far

@@ -34,7 +34,7 @@ class PollHandler {
   // For an Outbox: the number of the list that last held this; numbers are unique in the process.
   // Relaxed: a thread looks for numbers that only it writes.
   std::atomic<uint64_t> held_in{0};
-  // For those that hold output for a bounded time: this is in their list. Exchanged (acq_rel)
+  // For owners that hold output for a bounded time: this is in their list. Exchanged (acq_rel)
   // behind a post, and ahead of the call of OnEvents() that sends it: either sees the other.
   std::atomic<bool> listed{false};
 };
@@ -124,7 +124,7 @@ class EventScope {
   EventScope& operator=(const EventScope&) = delete;
 };
 
-// Now, for those that need not be exact: within an EventScope, all events of one Poller::Wait()
+// Now, for callers that need not be exact: within an EventScope, all events of one Poller::Wait()
 // share a reading of the clock.
 inline TimePoint EventTime() {
   internal::EventClock& clock = internal::event_clock;
@@ -134,7 +134,7 @@ inline TimePoint EventTime() {
 }
 
 // Now, or when this thread began on the events of its last Poller::Wait(), if somebody asked then.
-// For those that look once a turn.
+// For callers that look once a turn.
 inline TimePoint TimeOfTurn() {
   const TimePoint time = internal::event_clock.time;
   return time == TimePoint() ? Now() : time;

@@ -36,7 +36,7 @@ struct Priority {
 struct PriorityOptions {
   bool on = false;
   // The mean wait for a thread above which the server counts as overloaded, and the time after
-  // which it decides anew. Raise the target for handlers that take longer than it.
+  // which it decides again. Raise the target for handlers that take longer than it.
   Nanos target = std::chrono::milliseconds(20);
   Nanos window = std::chrono::seconds(1);
 

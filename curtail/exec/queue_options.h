@@ -27,8 +27,8 @@ enum class QueueMode : uint8_t {
 std::optional<ShedMode> ParseShedMode(std::string_view text);
 std::optional<QueueMode> ParseQueueMode(std::string_view text);
 
-// A queue stands if the least wait of an interval exceeds the target. The defaults are those of
-// CoDel (RFC 8289).
+// A queue stands if the least wait of an interval exceeds the target. The defaults are CoDel's (RFC
+// 8289).
 struct QueueOptions {
   ShedMode shed = ShedMode::kOff;
   QueueMode mode = QueueMode::kFifo;

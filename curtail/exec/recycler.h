@@ -93,7 +93,7 @@ class Recycler {
     return *depot;
   }
 
-  // Moves `n` objects to the depot; deletes those that do not fit.
+  // Moves `n` objects to the depot; deletes objects that do not fit.
   static void Store(T* const* objects, size_t n) {
     Depot& to = depot();
     {

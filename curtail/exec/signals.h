@@ -10,7 +10,7 @@
 
 namespace curtail {
 
-// Threads started while it exists take no signals, but for those that a thread causes itself. Use
+// Threads started while it exists take no signals, but for signals that a thread causes itself. Use
 // it in the thread that made it.
 class SignalsKeptOut {
  public:

@@ -23,8 +23,8 @@ struct ExecutorStats {
     int parked = 0;
   };
   Config config;
-  std::vector<Pool> pools;  // those of the config; others until their last thread has left
-  int spinning = 0;         // of those that wait
+  std::vector<Pool> pools;  // the config's; others until their last thread has left
+  int spinning = 0;         // of the waiting ones
   int asleep = 0;           // threads without a role in the config
   size_t fibers = 0;
   size_t queued = 0;        // requests ready to run

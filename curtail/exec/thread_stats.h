@@ -13,7 +13,7 @@
 
 namespace curtail {
 
-// Sums over the threads that live now, without those that ended.
+// Sums over the threads that live now, without ended ones.
 struct ThreadStats {
   int threads = 0;
   uint64_t voluntary_switches = 0;    // a thread went to sleep

@@ -68,7 +68,7 @@ struct CreditStats {
   uint32_t accounts = 0;  // of connections
 };
 
-// A CreditPool is that of one server. It outlives its accounts.
+// A CreditPool belongs to one server. It outlives its accounts.
 class CreditPool {
  public:
   static constexpr uint32_t kMostOfAccount = 256;
@@ -108,7 +108,7 @@ class CreditPool {
   std::atomic<uint32_t> taken_{0};
 };
 
-// A CreditAccount is that of one connection. Thread-compatible.
+// A CreditAccount belongs to one connection. Thread-compatible.
 class CreditAccount {
  public:
   // The requests that a client may have open before it has heard of credits.
@@ -124,8 +124,8 @@ class CreditAccount {
   CreditAccount(const CreditAccount&) = delete;
   CreditAccount& operator=(const CreditAccount&) = delete;
 
-  // A request came. `demand`: those that its client says wait behind it; nothing: it knows no
-  // credits. Returns false if it has no credit. Otherwise Ended() follows.
+  // A request came. `demand`: requests that, by its client's word, wait behind it; nothing: it
+  // knows no credits. Returns false if it has no credit. Otherwise Ended() follows.
   [[nodiscard]] bool Open(std::optional<uint32_t> demand);
   // One that is open is being answered: settles the account. Returns the credits that its answer
   // tells.
@@ -156,8 +156,8 @@ class CreditAccount {
   uint32_t demand_ = 0;        // as told last
 };
 
-// The number that a client or a server says of its credits; nothing if `text` is no whole number.
-// More than kMostOfAccount counts as that.
+// The number that a client or a server says of its credits; nothing if `text` is not a whole
+// number. More than kMostOfAccount counts as that.
 std::optional<uint32_t> ParseCredits(std::string_view text);
 
 }  // namespace curtail

@@ -3,9 +3,9 @@
 // fence.h - the permits of path classes: options, limits, counters.
 //
 // The path class of a request is the set of services that its handler may call. Each class has
-// permits: a limit on requests that are begun and not answered. So a service that stalls fills the
-// permits of those that call it, and no more. fenced_order.h has the rules; docs/design/fences.md
-// says when to use it, and when not.
+// permits: a limit on requests that are begun and not answered. So a service that stalls fills its
+// callers' permits, and no more. fenced_order.h has the rules; docs/design/fences.md says when to
+// use it, and when not.
 //
 // Thread safety: all methods of a Fence from any thread; none blocks.
 #pragma once
@@ -114,7 +114,7 @@ class Fence {
   // Shared by the sets of services beyond kMaxClasses.
   static constexpr uint8_t kOther = 2;
   static constexpr uint8_t kFirst = 3;
-  // The default limit: an equal share. That of kUnknown is a quarter of all permits at most.
+  // The default limit: an equal share. The limit of kUnknown is a quarter of all permits at most.
   static constexpr uint32_t kNoLimit = UINT32_MAX;
   // In the note of a task: it was shed, and has a permit to return.
   static constexpr uint8_t kShedWithPermit = 0x80;

@@ -11,7 +11,7 @@
 //  F3  kStrict: a class has a permit for another task if it uses fewer than its share. kBorrow: if
 //      it uses fewer than half its share, or if the committed permits are fewer than all. A permit
 //      is committed if it is in use, or is in the half that a class never lends. Classes below
-//      their share come before those that borrow. So a lender has its half at once, and the rest as
+//      their share come before borrowers. So a lender has its half at once, and the rest as
 //      borrowers end.
 //  F4  All permits together are the runners less the reserve: one in ten, at least one. Under
 //      synchronous models runners are threads, so the reserve is of threads that only local tasks,
@@ -29,7 +29,7 @@
 //      that uses more permits than it now has begins none until enough have ended.
 //  F9  A held task that was abandoned comes out, shed, when it becomes the first of its class. It
 //      takes no permit.
-//  F10 Each class has the queues of QueueOptions: of its held tasks, and of those with a permit;
+//  F10 Each class has the queues of QueueOptions: of its held tasks, and of tasks with a permit;
 //      local tasks have one. A held task that is overdue comes out at once, shed, without a permit:
 //      Append() and Pop() bring the time. One with a permit that is overdue when its turn comes is
 //      shed, too. It keeps the permit until its answer, and its note says so (kShedWithPermit).

@@ -49,10 +49,10 @@ class ClassTable {
   // The limits that classes begin with which have these services. Of several for one class the
   // first holds. Before methods are added.
   void BeginWith(const std::vector<ClassLimit>& limits);
-  // Methods are numbered in the order in which they are added. `kind` is that of the method's
-  // tasks; both outlive the table.
+  // Methods are numbered in the order in which they are added. `kind` is the method's tasks'; both
+  // outlive the table.
   void AddLearned(std::string_view method, TaskKind* kind);
-  // `services`: the full names of those that the method may call, or names of stores. None: it
+  // `services`: the full names of services that the method may call, or names of stores. None: it
   // is local.
   void AddDeclared(std::string_view method, TaskKind* kind, const std::vector<std::string>& services);
 
@@ -97,7 +97,7 @@ class ClassTable {
     std::string path;
     TaskKind* kind = nullptr;
     bool declared = false;
-    // Atomic, relaxed: services as bits. Those called in this generation; those of the class.
+    // Atomic, relaxed: services as bits. Called in this generation; of the class.
     std::atomic<uint64_t> called{0};
     std::atomic<uint64_t> services{0};
     // Atomic: one of services_, which Knows() compares with; null: there was no call. A hint.

@@ -52,7 +52,7 @@ class FenceShares {
 
  private:
   void Divide(uint32_t version);
-  // The permits in use, and those that are kept for their classes.
+  // The permits in use, and permits that are kept for their classes.
   uint64_t Committed() const;
 
   Fence& fence_;

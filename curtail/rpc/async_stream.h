@@ -12,7 +12,7 @@
 //     co_return co_await leaf.Finish();
 //   }
 //
-// The operations are those of stream.h, to be awaited: each gives what the straight-line one
+// The operations are stream.h's, to be awaited: each gives what the straight-line one
 // returns, with the same errors, limits and order of messages. Under the synchronous and fiber
 // models co_await waits as the straight-line operation does. Under the asynchronous models a
 // coroutine that waits for a message, or for a peer that does not read, holds no thread. A thread

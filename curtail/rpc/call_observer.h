@@ -37,8 +37,8 @@ enum CallEvent : uint32_t {
   kChildLeaves = 64,
   kCallOver = 128,
   kAllCallEvents = 255,
-  // Not an event: the observer chooses anew for each call which events it wants. Of calls of note 0
-  // it wants the same ones, which are asked for once.
+  // Not an event: the observer chooses again for each call which events it wants. Of calls of note
+  // 0 it wants the same ones, which are asked for once.
   kChoosesByCall = 256,
   // Not an event: the calls that a request makes are kept as they end, for CallRecord::kept.
   // kChildAnswered costs more.
@@ -88,7 +88,7 @@ struct CallRecord {
   absl::StatusCode code = absl::StatusCode::kOk;  // of the reply
   // Calls that the handler has made, once it has replied; counted for observers of such calls.
   uint32_t children = 0;
-  // Of these those that were kept, in their order: the first kMostKept that ended.
+  // Of these the kept ones, in their order: the first kMostKept that ended.
   std::span<const ChildCall> kept;
 };
 

@@ -112,7 +112,7 @@ class Context {
   void SetEncoding(wire::Encoding encoding) { options_.encoding = encoding; }
   std::optional<wire::Encoding> encoding() const { return options_.encoding; }
   // Child calls name this host (":authority") from now on; proxies choose by it. The connection and
-  // its certificate stay those of the channel.
+  // its certificate stay the channel's.
   void SetAuthority(std::string_view authority) { options_.authority = authority; }
   // A child call whose serialized request is longer ends with RESOURCE_EXHAUSTED and is not sent.
   void SetMaxRequestBytes(size_t bytes) { options_.max_request_bytes = bytes; }

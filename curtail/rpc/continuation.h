@@ -27,7 +27,7 @@ namespace curtail {
 // this has returned. Do not touch the contents of `tag`, nor `ctx`, after the call. `channels` and
 // `ctx` live until `finalize` ends.
 //
-// Calls may leave only when the handler returns, together with those of the next request: return
+// Calls may leave only when the handler returns, together with the next request's: return
 // soon. For continuation handlers: elsewhere every result is FAILED_PRECONDITION, at once.
 template <class Request, class Reply, class Requests, class Tag, class Finalize>
   requires std::same_as<Requests, Request> || std::same_as<Requests, std::vector<Request>>

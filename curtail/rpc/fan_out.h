@@ -56,7 +56,7 @@ absl::Status FirstError(std::span<const absl::Status> statuses);
 void CallAll(Context& ctx, const CallBatch& batch);
 // Makes all calls at once and returns. When each has ended, a thread of the response pool calls
 // done(arg) once, perhaps before this returns. The referents of `batch` live until then. The calls
-// may share a write with those of the next request, so the caller leaves its thread soon.
+// may share a write with the next request's, so the caller leaves its thread soon.
 void StartAsync(Context& ctx, const CallBatch& batch, void (*done)(void*), void* arg);
 
 // The data of a typed fan-out beside its requests; reused with the memory of its messages.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// flags.h - the flags that a service adds to those of its host.
+// flags.h - the flags that a service adds to its host's.
 //
 // A service names each flag once, with the variable that it sets. The parser behind it is a heavy
 // header, which this one does not include.
@@ -45,8 +45,8 @@ class Flags {
   Flags& Add(const std::string& name, double* value, const std::string& help, FlagRange range = {});
   // A switch, which takes no value.
   Flags& Add(const std::string& name, bool* value, const std::string& help);
-  // May be given several times; each value is added. A name without dashes is that of the words
-  // that are no flags.
+  // May be given several times; each value is added. A name without dashes names the words that are
+  // not flags.
   Flags& Add(const std::string& name, std::vector<std::string>* values, const std::string& help);
   // Has the parser refuse a command line without the flag that was added last.
   Flags& Required();

@@ -45,9 +45,9 @@ class Env {
   Env& operator=(const Env&) = delete;
 
   // Channels to the instances of a service, in the topology's order: --peer NAME=ADDR,ADDR.
-  // `options` are those of the first call for a name. The services that make() asks for are those
-  // that this one calls. The process ends with an error after make() if --peer lacks one of them,
-  // or names another.
+  // `options` are the first call's for a name. This service calls exactly the services that make()
+  // asks for. The process ends with an error after make() if --peer lacks one of them, or names
+  // another.
   const std::vector<Channel*>& Channels(std::string_view service, const ChannelOptions& options = {});
   // A typed stub of it: env.Stub<User>("user"). Several instances share the calls by --balancer, or
   // else "least_request"; within one process the first has all. They have the options of the first
@@ -67,7 +67,7 @@ class Env {
   Shard shard() const;
   // No progress on stderr while it loads: --quiet.
   bool quiet() const;
-  // The words of the command line that are no flags; only for programs that take them.
+  // The words of the command line that are not flags; only for programs that take them.
   const std::vector<std::string>& words() const;
 
   // For work that no request does, such as a queue's. The host calls start() once the process
@@ -148,8 +148,8 @@ int HostMain(int argc, char** argv, const HostProgram& program);
 
 namespace internal {
 
-// HostMain() for a program with one service that takes any peers and, if `words`, words that are no
-// flags.
+// HostMain() for a program with one service that takes any peers and, if `words`, words that are
+// not flags.
 int ServeOne(int argc, char** argv, bool words, std::function<MadeService(Env&)> make,
              std::vector<const PolicyKind*> policies, std::vector<ServerInterceptor*> interceptors);
 

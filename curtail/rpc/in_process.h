@@ -14,7 +14,7 @@
 //     metadata is what a call over a connection would carry, and the metadata that it adds to its
 //     answer reaches the caller.
 //  3. Synchronous and fiber models: a single call runs on the caller's thread or fiber. Of several
-//     at once, those that may wait run beside each other as curtail::async() runs functions.
+//     at once, calls that may wait run beside each other as curtail::async() runs functions.
 //  4. Asynchronous models: the handler begins on the caller's thread, and the thread that ends it
 //     goes on. A straight-line handler that waits holds that thread meanwhile.
 //  5. Calls of many messages have the same handlers as over a connection. Handler and caller run
@@ -24,7 +24,7 @@
 //     RESOURCE_EXHAUSTED.
 //
 // When not to use it: a service of its own process has its own threads, queue and limits; one in
-// the caller's shares those of the caller.
+// the caller's shares the caller's.
 #pragma once
 
 #include <memory>
@@ -46,7 +46,7 @@ class InProcess {
   static constexpr int kMaxDepth = 32;
 
   // `name` stands for the address in errors: "leaf-0". Each call passes the interceptors, as it
-  // would those of a server.
+  // would a server's.
   explicit InProcess(std::string name, std::vector<ServerInterceptor*> interceptors = {});
   ~InProcess();
   InProcess(const InProcess&) = delete;

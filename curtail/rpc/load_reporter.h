@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// load_reporter.h - tells clients how busy this server is, so that those with the balancer
+// load_reporter.h - tells clients how busy this server is, so that clients with the balancer
 // `weighted_round_robin` send it its share of the calls.
 //
 // An interceptor: ServerOptions::interceptors. Each reply then carries in its trailing metadata, as
-// `endpoint-load-metrics-bin`, the utilisation, the calls a second, and those that fail.
+// `endpoint-load-metrics-bin`, the utilisation, the calls a second, and how many fail.
 //
-// The utilisation is that of the CPUs that the process may use. A server that polls keeps them busy
+// The utilisation is of the CPUs that the process may use. A server that polls keeps them busy
 // at any load, and one that waits for a store hardly uses them: such programs say by
 // SetUtilization() how busy they are.
 #pragma once
@@ -40,7 +40,7 @@ class LoadReporter final : public ServerInterceptor {
   const Nanos period_;
   const double cpus_;
 
-  // Atomic, relaxed: each stands for itself. The first three are those of the last period.
+  // Atomic, relaxed: each stands for itself. The first three are the last period's.
   std::atomic<double> cpu_{0};
   std::atomic<double> qps_{0};
   std::atomic<double> eps_{0};

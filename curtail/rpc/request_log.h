@@ -5,7 +5,7 @@
 //   {"time":"2026-01-31T12:00:00.123456Z","path":"/shop.Cart/Add","peer":"10.0.0.7:51234",
 //    "code":"OK","took_us":842,"subject":"alice","trace":"4bf92f3577b34da6a3ce929d0e0e4736"}
 //
-// "subject" is that of a token (authentication.h), "trace" that of a traceparent. A call that
+// "subject" is a token's (authentication.h), "trace" a traceparent's. A call that
 // failed has "message", and a line after lines that were left out has "left_out" with their number.
 // No metadata, token or message content is logged. Where the log of the process is JSON (log.h), a
 // line has its severity, service and instance, too.

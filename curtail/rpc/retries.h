@@ -27,7 +27,7 @@ std::string RetryConfig(int retries, std::span<const std::string> methods = {});
 
 // The service config that makes a call which has no answer after `delay` at another server, too, up
 // to `hedges` times, each `delay` after the one before. The first answer counts. A call that ends
-// with UNAVAILABLE is made again at once. Methods and budget are those of RetryConfig().
+// with UNAVAILABLE is made again at once. Methods and budget are as in RetryConfig().
 // REQUIRES: delay >= 0; 1 <= hedges <= kMaxRetries.
 std::string HedgeConfig(Nanos delay, int hedges, std::span<const std::string> methods = {});
 

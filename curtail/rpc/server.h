@@ -50,12 +50,12 @@ struct ServerOptions {
   // every policy needs one. With fences, path classes begin with the limits in it, unless
   // FenceOptions::limits has others.
   std::string profile;
-  // Accepts a profile that was trained on another machine. Its loads and latencies are those of
-  // that machine.
+  // Accepts a profile that was trained on another machine. Its loads and latencies are that
+  // machine's.
   bool any_machine = false;
   // The p99 that a policy must not endanger by trying other configs.
   Nanos slo = std::chrono::milliseconds(10);
-  // The share by which a policy may leave the p99 higher to save CPU, above all that of polling;
+  // The share by which a policy may leave the p99 higher to save CPU, above all polling's;
   // zero: latency alone counts.
   double cpu_weight = 0.1;
   // Threads started, of which a config uses some and the rest sleep; never fewer than `config`
@@ -91,7 +91,7 @@ struct ServerOptions {
   size_t max_queue_bytes = 256u << 20;
   // Bytes held for all clients together: requests, parts of messages, replies not taken.
   // Beyond it, connections that hold more than 256 KiB are no longer read or have calls ended with
-  // RESOURCE_EXHAUSTED, those that hold most first.
+  // RESOURCE_EXHAUSTED, connections that hold most first.
   size_t max_held_bytes = 512u << 20;
   // The time from connecting to the end of TLS's and HTTP/2's handshake, and from the start of a
   // header block, or of a frame that belongs to no call, to its end.
@@ -99,7 +99,7 @@ struct ServerOptions {
   // A connection without calls for so long is told goodbye.
   Nanos idle_timeout = std::chrono::hours(1);
   // A connection of this age, give or take 10 %, is told goodbye, so that its client looks for
-  // servers anew; zero: at no age.
+  // servers again; zero: at no age.
   Nanos max_connection_age{0};
   // The time for the calls in flight on such a connection, which then is closed; zero: as long as
   // they take.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// server_main.h - the main() of a program with one service. host.h is for those with more.
+// server_main.h - the main() of a program with one service. host.h is for programs with more.
 #pragma once
 
 #include <functional>
@@ -22,8 +22,8 @@ int ServerMain(int argc, char** argv, std::unique_ptr<Service> service,
                std::vector<ServerInterceptor*> interceptors = {});
 
 // The same for a service that calls others, or to which the command line says more: --peer
-// NAME=ADDR,ADDR (--leaf ADDR stands for --peer leaf=ADDR), --store NAME=ADDR and words that are no
-// flags reach `make` in its Env. It is called once. If it fails, its message is printed and the
+// NAME=ADDR,ADDR (--leaf ADDR stands for --peer leaf=ADDR), --store NAME=ADDR and words that are
+// not flags reach `make` in its Env. It is called once. If it fails, its message is printed and the
 // exit code is 104; it never returns null. An address of a peer that cannot be understood is a bad
 // flag. One where no server listens is not: calls to it fail with UNAVAILABLE until one does.
 //

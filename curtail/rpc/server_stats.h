@@ -75,7 +75,7 @@ struct RefusalCount {
 struct FenceStats {
   FenceMode mode = FenceMode::kOff;
   std::string limiter = "fixed";            // FenceOptions::limit
-  std::vector<FenceClassStats> classes;     // those that have methods, or had requests
+  std::vector<FenceClassStats> classes;     // classes that have methods, or had requests
   std::vector<UndeclaredCalls> undeclared;  // of methods that declare their calls
 };
 
@@ -88,9 +88,9 @@ struct ServerStats {
   ThreadStats process;    // of all threads of the process
   std::optional<PolicyStats> policy;
   std::vector<HeldUpMethod> held_up;
-  std::vector<LimitCount> limits;  // only those that were reached
+  std::vector<LimitCount> limits;  // only limits that were reached
   std::optional<FenceStats> fences;
-  std::vector<RefusalCount> refusals;  // only those that happened
+  std::vector<RefusalCount> refusals;  // only refusals that happened
   std::optional<CreditStats> credits;  // empty: the server gives none
 };
 

@@ -53,7 +53,7 @@ struct MessageTypes;
 
 // The rule of Handler for an error of a handler that ran with `ctx`.
 void NameDeadline(const Context& ctx, absl::Status* error);
-// For any outcome; costs a branch if it is no error.
+// For any outcome; costs a branch if it is not an error.
 inline void SettleOutcome(const Context& ctx, absl::Status* status) {
   if (!status->ok()) [[unlikely]]
     NameDeadline(ctx, status);
@@ -147,8 +147,8 @@ class Service {
   // The server calls it once, when it starts. Handlers may refer to this service, which lives as
   // long as the server.
   virtual std::vector<MethodHandler> Handlers() = 0;
-  // For ServerOptions::fence: the calls of its methods. The server learns those of methods that are
-  // not named.
+  // For ServerOptions::fence: the calls of its methods. The server learns the calls of methods that
+  // are not named.
   virtual std::vector<DeclaredPath> Paths() const { return {}; }
 };
 

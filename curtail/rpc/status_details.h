@@ -31,7 +31,7 @@ namespace curtail {
 
 namespace internal {
 
-// Reads the payload of the message's type; false if there is none, or it is no such message.
+// Reads the payload of the message's type; false if there is none, or it is not such a message.
 bool FindDetail(const absl::Status& status, google::protobuf::MessageLite* detail);
 
 }  // namespace internal

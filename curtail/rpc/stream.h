@@ -138,7 +138,7 @@ class StreamReader {
   // As StreamWriter::SendInitialMetadata().
   void SendInitialMetadata() { stream_.SendInitialMetadata(); }
   // After Read() returned false: OK if the client has sent all, else why it could not be read:
-  // CANCELLED, DEADLINE_EXCEEDED, or INTERNAL for bytes that are no such message.
+  // CANCELLED, DEADLINE_EXCEEDED, or INTERNAL for bytes that are not such a message.
   absl::Status status() const { return stream_.status(); }
 
  private:
@@ -206,7 +206,8 @@ class ClientStream {
   // Waits for the server's next message. False: there is none; Finish() says why.
   bool Read(Reply* reply) { return stream_.Read(reply); }
   // Ends the requests, skips what was not read, waits for the end and returns its status: the
-  // server's own, or DEADLINE_EXCEEDED, CANCELLED, UNAVAILABLE, INTERNAL (a message was no Reply).
+  // server's own, or DEADLINE_EXCEEDED, CANCELLED, UNAVAILABLE, INTERNAL (a message was not a
+  // Reply).
   absl::Status Finish() { return call_->Finish(); }
   // Ends the call at once.
   void Cancel() { call_->Cancel(); }

@@ -41,10 +41,10 @@ struct PeerCertificate {
 
 // The identity of a client, and the authorities it trusts.
 struct TlsOptions {
-  // The certificate authorities that may vouch for a server; empty: those that the system trusts.
+  // The certificate authorities that may vouch for a server; empty: the system's.
   std::string ca_file;
-  // For servers that ask for a client certificate: the client's certificate, followed by those that
-  // vouch for it, and its private key. Both or neither.
+  // For servers that ask for a client certificate: the client's certificate, followed by the
+  // certificates that vouch for it, and its private key. Both or neither.
   std::string certificate_file;
   std::string key_file;
   // The name that the server's certificate must be for, and that calls carry as their :authority.
@@ -58,8 +58,8 @@ struct TlsOptions {
 
 // The identity of a server, and the clients it serves.
 struct ServerTlsOptions {
-  // The server's certificate, followed by those that vouch for it, and its private key. Both are
-  // needed.
+  // The server's certificate, followed by the certificates that vouch for it, and its private key.
+  // Both are needed.
   std::string certificate_file;
   std::string key_file;
   // If set, the server serves only clients whose certificate one of these authorities vouches for

@@ -16,10 +16,10 @@ struct TraceOptions {
   // The share of requests that are chosen when they arrive. A request of a trace that its caller
   // has chosen, or has not, follows the caller.
   double sample = 0.001;
-  // Of the others, those that take longer, and those that fail, become spans, too. Zero: those that
-  // take longer than the p99.9 of their method's last 10,000 calls.
+  // Other calls that take longer, or that fail, become spans, too. Zero: calls that take longer
+  // than the p99.9 of their method's last 10,000 calls.
   Nanos slow{0};
-  // The name of this service in spans; empty: that of the first service of the server.
+  // The name of this service in spans; empty: the first service of the server.
   std::string service;
 };
 

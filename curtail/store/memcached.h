@@ -53,7 +53,7 @@ class Memcached {
   [[nodiscard]] absl::Status GetVersioned(std::string_view key, Deadline deadline, bool* found,
                                           std::string* value, uint64_t* version);
   // The values of many keys, kMaxGets in a round trip; none for a key that is not there. After an
-  // error those that came before it are there.
+  // error the values that came before it are there.
   [[nodiscard]] absl::Status GetAll(std::span<const std::string> keys, Deadline deadline,
                                     std::vector<std::optional<std::string>>* values);
   static constexpr size_t kMaxGets = 64;
@@ -64,7 +64,7 @@ class Memcached {
                                  Deadline deadline, bool* stored);
   // Sets the value of a key that has the value of this version. `stored` is false if the key has
   // another one, or none. It may also be false after a restart of memcached or a lost answer, while
-  // the value was stored: read again. Further errors: those of Set().
+  // the value was stored: read again. Further errors: as Set().
   [[nodiscard]] absl::Status Replace(std::string_view key, std::string_view value, uint64_t version,
                                      Deadline deadline, bool* stored);
   [[nodiscard]] absl::Status Delete(std::string_view key, Deadline deadline, bool* found);

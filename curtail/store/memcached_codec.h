@@ -3,7 +3,7 @@
 // memcached_codec.h - memcached's meta text protocol: bytes in, bytes out, no socket.
 //
 // Of memcached 1.6 (protocol.txt): mg, ms and md, one command at a time. Values are any bytes. So
-// are keys: those that text cannot carry travel in base64, which memcached decodes before it looks
+// are keys: keys that text cannot carry travel in base64, which memcached decodes before it looks
 // them up (flag b).
 #pragma once
 

@@ -61,7 +61,7 @@ class StreamPool {
   const StoreAddress& address() const { return address_; }
 
   // Takes an idle connection, opens one, or waits for one. `fresh`: opens one, and closes the idle
-  // ones. Errors: DEADLINE_EXCEEDED, and those of Stream::Open(). REQUIRES: `lease` holds none.
+  // ones. Errors: DEADLINE_EXCEEDED, and as Stream::Open(). REQUIRES: `lease` holds none.
   [[nodiscard]] absl::Status Take(bool fresh, Deadline deadline, Lease* lease);
   // True if the store closed an idle connection, or spoke on it unasked.
   bool AnyIdleBroken();

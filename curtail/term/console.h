@@ -33,7 +33,7 @@ class Console {
   absl::Status Deliver(std::string_view content);
   // The same into a file; "-" is stdout.
   absl::Status DeliverTo(const std::string& path, std::string_view content);
-  // Something worth knowing that is no result; a line on stderr.
+  // Something worth knowing that is not a result; a line on stderr.
   void Note(std::string_view line);
   // "curtail: WHAT" and "  hint: HOW" on stderr; the hint may be empty.
   void Error(std::string_view what, std::string_view hint);

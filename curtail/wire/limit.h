@@ -13,7 +13,7 @@ namespace curtail::wire {
 
 // A limit that a peer has reached. Events::OnLimit() hears each time.
 enum class Limit : uint8_t {
-  kResets,        // RST_STREAM frames a second, the peer's and those that it provokes
+  kResets,        // RST_STREAM frames a second, the peer's and RST_STREAM that it provokes
   kMalformed,     // malformed header blocks and stream errors a second
   kSettings,      // SETTINGS frames a second
   kEmptyFrames,   // frames a second that carry nothing: PING, PRIORITY, WINDOW_UPDATE, empty DATA

@@ -31,8 +31,8 @@ class StreamEvents {
   // more. Not for the last bytes of a stream that is ending.
   virtual void OnWritable(StreamId, void* /*tag*/) {}
   // Client: the peer has certainly not processed this call, which ends next: it refused the stream,
-  // said goodbye before, or never got it. The call may be made again. `message` is that of a unary
-  // call if the session has moved from it, and empty if it was copied.
+  // said goodbye before, or never got it. The call may be made again. `message` is a unary call's
+  // if the session has moved from it, and empty if it was copied.
   virtual void OnCallUnprocessed(StreamId, void* /*tag*/, std::string&& /*message*/) {}
   // The stream is over and its id is dead. Client: `status` is the call's result with its details
   // as payloads, 64 at most, and `trailing` its trailing metadata. Server: OK if the whole reply

@@ -31,7 +31,7 @@ struct ProcessOptions {
   std::string log_path;
   // Its standard output goes with its standard error. AwaitLine() and ReadToEnd() then see nothing.
   bool out_to_log = false;
-  std::vector<int> cpus;  // on which it may run; empty: those of this process
+  std::vector<int> cpus;  // on which it may run; empty: this process's
   int nice = 0;
   // A write beyond fails with EFBIG, as if the disk were full; 0: no bound.
   uint64_t max_file_bytes = 0;
@@ -90,7 +90,7 @@ class Process {
   void BeginToEnd();
   pid_t pid() const { return pid_; }
   const std::string& name() const { return options_.name; }
-  // User and system time so far; once the child has ended, that of its own children as well.
+  // User and system time so far; once the child has ended, its own children's as well.
   Nanos Cpu() const;
   // Zeros once the child has ended.
   ProcessUsage Usage() const { return counters_.Read(pid_); }

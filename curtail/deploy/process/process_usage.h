@@ -45,7 +45,7 @@ class ProcessCounters {
   ProcessUsage Read(pid_t pid) const;
 
  private:
-  // Descriptors of perf_event_open(2), -1 for those that there are not.
+  // Descriptors of perf_event_open(2), -1 where there is none.
   int user_instructions_ = -1;
   int kernel_instructions_ = -1;
   int context_switches_ = -1;

@@ -37,7 +37,7 @@ class Limiter {
   virtual uint32_t Next(const LoadBin& bin) = 0;
 };
 
-// The name of limits that do not follow anything: those of the profile, or equal shares.
+// The name of limits that do not follow anything: the profile's, or equal shares.
 inline constexpr std::string_view kFixedLimit = "fixed";
 
 // True for kFixedLimit and the strategies.

@@ -12,8 +12,8 @@
 namespace curtail {
 
 // A PointMaker adds bins up until they have ten answers, and twice as many as there were requests.
-// In a shorter time concurrency and throughput are those of different requests, and a steady load
-// of slow ones would look like a plateau. A bin that came late is no part of a point, as it mixes
+// In a shorter time concurrency and throughput belong to different requests, and a steady load
+// of slow ones would look like a plateau. A bin that came late is not part of a point, as it mixes
 // concurrencies. Thread-compatible.
 class PointMaker {
  public:

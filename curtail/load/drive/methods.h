@@ -18,7 +18,7 @@ struct WorkloadMethod {
   uint64_t first = 0;     // its first request
 };
 
-// Those of the first 10,000 requests, in the order of their first ones; at most 1,000.
+// The methods of the first 10,000 requests, in the order of their first ones; at most 1,000.
 std::vector<WorkloadMethod> MethodsOf(const Workload& workload);
 
 }  // namespace curtail

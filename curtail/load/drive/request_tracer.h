@@ -3,7 +3,7 @@
 // request_tracer.h - begins a trace with each request of a run, so that traces have what the client
 // saw.
 //
-// The root span is that of the client: from the actual send, as LoadResult::since_sent counts, to
+// The root span is the client's: from the actual send, as LoadResult::since_sent counts, to
 // the end. The request carries the trace's context (traceparent); the server's span is its child.
 #pragma once
 

@@ -130,19 +130,19 @@ LoadPlan PlanClosedLoop(const RunOptions& options, const Workload& workload, int
 // Before the run one request a connection is made, which it does not count; none if
 // options.requests says how many there are, and they are single calls of no known application.
 // Errors: UNAVAILABLE (no connection), UNIMPLEMENTED (of every first call to a target),
-// INVALID_ARGUMENT (options, or the target is no address), FAILED_PRECONDITION (first_must_succeed:
-// a method's first request did not, for a reason that is not of the moment). A server that answers
-// with another status, or stands still, is there: the run counts it.
+// INVALID_ARGUMENT (options, or the target is not an address), FAILED_PRECONDITION
+// (first_must_succeed: a method's first request did not, for a reason that is not of the moment). A
+// server that answers with another status, or stands still, is there: the run counts it.
 absl::StatusOr<LoadResult> RunOpenLoop(const RunOptions& options, const Workload& workload,
                                        const Schedule& schedule);
 
-// Keeps `outstanding` requests in flight for warm-up and `duration`. Latency is that of a caller
-// that waits: it hides stalls (coordinated omission). Errors as above.
+// Keeps `outstanding` requests in flight for warm-up and `duration`. Latency is what a caller that
+// waits sees: it hides stalls (coordinated omission). Errors as above.
 absl::StatusOr<LoadResult> RunClosedLoop(const RunOptions& options, const Workload& workload, int outstanding,
                                          Nanos duration);
 
 // Sends the first request of each method, all at once, and awaits them for 5 s, or options.timeout
-// if that is more. Errors: those of the check before a run; FAILED_PRECONDITION names a method
+// if that is more. Errors of the check before a run; FAILED_PRECONDITION names a method
 // whose first request failed, for whatever reason.
 absl::Status TryEachMethod(RunOptions options, const Workload& workload);
 

@@ -30,7 +30,7 @@ struct HttpSource {
 [[nodiscard]] absl::StatusOr<std::unique_ptr<Workload>> MakeHttpWorkload(const HttpSource& source,
                                                                          uint64_t seed);
 
-// The bodies in the text of a file: its lines, without those that are empty.
+// The bodies in the text of a file: its lines that are not empty.
 std::vector<std::string> BodiesOfLines(std::string_view text);
 
 }  // namespace curtail

@@ -8,7 +8,7 @@
 // JSON is mapped to messages as protobuf does it (https://protobuf.dev/programming-guides/json/),
 // but strictly: it must be valid JSON, and a field is given once. Strings may hold:
 //
-//   {{index}}              the request's number, from 0; begins anew where a 32-bit field ends
+//   {{index}}              the request's number, from 0; begins again where a 32-bit field ends
 //   {{uniform LOW HIGH}}   an integer, both ends included
 //   {{real LOW HIGH}}      a real number, HIGH excluded
 //   {{zipf N EXPONENT}}    an integer from 1 to N, the small ones often
@@ -48,8 +48,8 @@ class JsonTemplate {
   static constexpr size_t kMaxJsonBytes = 64u << 20;
 
   // `type` is used during the call only.
-  // Errors: INVALID_ARGUMENT that names field and place, such as `field user.age: "abc" is no
-  // int32, at 3:12`; RESOURCE_EXHAUSTED when the text exceeds kMaxJsonBytes.
+  // Errors: INVALID_ARGUMENT that names field and place, such as `field user.age: "abc" is not a
+  // valid int32, at 3:12`; RESOURCE_EXHAUSTED when the text exceeds kMaxJsonBytes.
   [[nodiscard]] static absl::StatusOr<JsonTemplate> Parse(const google::protobuf::Descriptor& type,
                                                           std::string_view json, uint64_t seed);
   // The template of a program that was read elsewhere.

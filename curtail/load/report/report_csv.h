@@ -10,7 +10,7 @@
 namespace curtail {
 
 // A line an interval of each run's series, the warm-up included, below a line that names the
-// columns. Times and counts are those of LoadInterval; runs count from 1. Pure function.
+// columns. Times and counts are as in LoadInterval; runs count from 1. Pure function.
 std::string ReportCsv(const LoadReport& report);
 
 }  // namespace curtail

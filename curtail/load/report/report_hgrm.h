@@ -17,7 +17,7 @@ namespace curtail {
 // read it. Pure function; any thread.
 std::string HgrmText(const Histogram& histogram);
 
-// That of every request of all runs together.
+// The spectrum of every request of all runs together.
 std::string ReportHgrm(const LoadReport& report);
 
 }  // namespace curtail

@@ -107,7 +107,7 @@ struct LoadResult {
   // Of journeys: the OK ones with their pauses, and each step. Empty otherwise.
   Histogram with_pauses;
   std::vector<PartResult> steps;
-  // Of requests by two or more methods: each method, with those that were sent. Empty otherwise.
+  // Of requests by two or more methods: each method, with the sent ones. Empty otherwise.
   std::vector<PartResult> methods;
 
   // CPU time of the sending thread over the window, and its part spent only on watching the clock
@@ -167,7 +167,7 @@ struct LaggedPercentile {
   Nanos latency;
   Nanos since_sent;
 };
-// The percentiles of W1, of those that a report names and that have an interval.
+// The percentiles of W1, of percentiles that a report names and that have an interval.
 std::vector<LaggedPercentile> LaggedPercentiles(const LoadResult& result);
 
 // Ranks of the samples between which a percentile lies with 95 % confidence, whatever the

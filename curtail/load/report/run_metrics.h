@@ -21,7 +21,7 @@ struct RunMetric {
   const char* label;  // for people: "p99"
   const char* unit;   // "us", "/s", "%"; percentages of `value` are 100 times it
   bool lower_is_better;
-  double percentile;  // of LoadResult::all; 0 if `value` is no percentile
+  double percentile;  // of LoadResult::all; 0 if `value` is not a percentile
   double (*value)(const LoadResult& run);
 };
 

@@ -26,7 +26,7 @@ class RedisReplies {
   RedisReplies& operator=(const RedisReplies&) = delete;
 
   // Appends the replies that are whole now. Errors, after which it is of no more use: UNAVAILABLE
-  // (these are no replies), RESOURCE_EXHAUSTED.
+  // (these are not replies), RESOURCE_EXHAUSTED.
   [[nodiscard]] absl::Status Feed(std::string_view bytes, std::vector<RedisReply>* replies);
 
  private:

@@ -75,7 +75,7 @@ struct SqlStats {
   uint64_t commits = 0;  // each of one or more writes
   uint64_t refused = 0;  // the queue was full
   uint64_t late = 0;     // the deadline had passed before they began
-  uint64_t failed = 0;   // of those that began
+  uint64_t failed = 0;   // of calls that began
   size_t waiting = 0;
 };
 
@@ -114,13 +114,13 @@ class SqlAwaiter;
 
 // A SqlDatabase is thread-safe. Its calls wait as the threading model in force waits. The work of a
 // call runs once, on the caller's thread or on another one while the caller waits. Errors of all
-// calls: those of the work, those of SqlSession, RESOURCE_EXHAUSTED if too much waits,
-// DEADLINE_EXCEEDED. A deadline ends a read, and a write that has not begun.
+// calls: the work's, SqlSession's, RESOURCE_EXHAUSTED if too much waits, DEADLINE_EXCEEDED. A
+// deadline ends a read, and a write that has not begun.
 class SqlDatabase {
  public:
   using Work = internal::SqlJob::Work;
 
-  // Errors: those of SqlSession; FAILED_PRECONDITION for the schema of a newer program.
+  // Errors: as SqlSession; FAILED_PRECONDITION for the schema of a newer program.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<SqlDatabase>> Open(SqlOptions options);
   // Looks once at data that may be in use, on this thread, whatever the version of the schema.
   [[nodiscard]] static absl::Status Look(const SqlOptions& options, Work work);
