@@ -206,8 +206,8 @@ absl::Status Deployment::StartService(const ServiceSpec& service) {
       instance.address = service.external[static_cast<size_t>(i)];
       const absl::Status there = CheckReady(service, instance.address, kHealthTimeout);
       if (!there.ok()) {
-        return absl::NotFoundError(absl::StrCat(instance.name, " is said to run at ", instance.address,
-                                                ", but does not serve there: ", there.message()));
+        return absl::NotFoundError(absl::StrCat(instance.name, " does not serve at ", instance.address,
+                                                ", which --use names: ", there.message()));
       }
       Enter(instance, Instance::State::kExternal);
     } else if (absl::Status spawned = Spawn(instance, options_.launch); !spawned.ok()) {

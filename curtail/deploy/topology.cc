@@ -209,7 +209,7 @@ void CheckCallees(const std::vector<ServiceSpec>& services, const YAML::Node& at
   for (const ServiceSpec& s : services) {
     for (const Wiring& call : s.calls) {
       if (there.count(call.service) == 0) {
-        Fail(at, absl::StrCat(s.name, " calls ", call.service, ", which is not there"));
+        Fail(at, absl::StrCat(s.name, " calls ", call.service, ", which is not a service of this topology"));
       }
     }
   }
@@ -263,7 +263,7 @@ Topology ReadTopology(const YAML::Node& root) {
     }
   }
   if (t.application.empty()) Fail(root, "application: give it a name");
-  if (services.empty()) Fail(root, "services: there are none");
+  if (services.empty()) Fail(root, "services: name one at least");
   std::set<std::string> names;
   for (const ServiceSpec& s : services) {
     if (!names.insert(s.name).second) Fail(root, absl::StrCat("two services are called ", s.name));
@@ -278,7 +278,7 @@ Topology ReadTopology(const YAML::Node& root) {
 
 // A key of a service that is there already.
 void ChangeKey(const std::string& key, const YAML::Node& value, ServiceSpec* service) {
-  if (key == "entry") Fail(value, "which service clients call is fixed");
+  if (key == "entry") Fail(value, "entry cannot be changed: the topology says which service clients call");
   ServiceSpec changed = *service;
   if (key == "config") changed.policy.clear();
   if (key == "policy") changed.config.clear();
@@ -409,7 +409,7 @@ absl::Status Topology::Overlay(std::string_view yaml, std::string_view origin) {
       const std::string key = Text(key_node, "a key");
       if (key == "application") {
         if (Text(value, key) != application)
-          Fail(value, absl::StrCat("it is of ", value.Scalar(), ", not of ", application));
+          Fail(value, absl::StrCat("the overlay is for ", value.Scalar(), ", not for ", application));
       } else if (key == "services") {
         if (!value.IsMap()) Fail(value, "services must be NAME: with keys below it");
         for (const auto& [name, keys] : Entries(value)) {

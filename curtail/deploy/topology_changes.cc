@@ -20,7 +20,9 @@ namespace curtail::deploy {
 
 absl::Status Topology::Scale() {
   if (scale.empty()) {
-    return absl::FailedPreconditionError(absl::StrCat(application, " has no scale in its topology"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        application,
+        " has no key scale in its topology, which --scale alone sets; --scale N is for N instances"));
   }
   for (const auto& [name, value] : scale) {
     if (absl::Status set = Set(name, value); !set.ok()) return set;
@@ -220,8 +222,8 @@ absl::Status Topology::InsertRelays() {
       const auto call = std::find_if(caller.calls.begin(), caller.calls.end(),
                                      [&, name = callee](const Wiring& w) { return w.name() == name; });
       if (call == caller.calls.end())
-        return absl::InvalidArgumentError(
-            absl::StrCat(caller.name, " has a link to ", callee, ", and does not call it"));
+        return absl::InvalidArgumentError(absl::StrCat(caller.name, " has a link to ", callee,
+                                                       ", which it does not call; leave the link out"));
       ServiceSpec relay;
       // The name of a group is not a part of this one's, which is another process.
       relay.name = absl::StrReplaceAll(absl::StrCat(caller.name, "-to-", callee), {{"+", "-"}});

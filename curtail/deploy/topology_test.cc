@@ -247,7 +247,7 @@ TEST(TopologyTest, SaysWhereItIsWrong) {
               HasSubstr("t.yaml:3: shards must be a number from 1 to 1024"));
   EXPECT_THAT(Problem("application: x\nservices:\n  a: {run: a}\n"), HasSubstr("entry: true"));
   EXPECT_THAT(Problem("application: x\nservices:\n  a: {run: a, calls: {b: --b}, entry: true}\n"),
-              HasSubstr("a calls b, which is not there"));
+              HasSubstr("a calls b, which is not a service of this topology"));
   EXPECT_THAT(Problem("application: x\nservices:\n  a: {run: a, config: SIB1, policy: fm, entry: true}\n"),
               HasSubstr("not both"));
   EXPECT_THAT(Problem("application: x\nservices:\n  a: {run: a, shards: 2, entry: true}\n  a-1: {run: b}\n"),
@@ -295,12 +295,12 @@ TEST(TopologyTest, AnOverlayChangesKeysOfServices) {
 
 TEST(TopologyTest, AMistakeInAnOverlayIsNamedAndChangesNothing) {
   const std::pair<const char*, const char*> mistakes[] = {
-      {"application: y\n", "o.yaml:1: it is of y, not of x"},
+      {"application: y\n", "o.yaml:1: the overlay is for y, not for x"},
       {"services:\n  a: {cpu: 2}\n  c: {cpu: 1}\n", "o.yaml:3: x has no service c"},
       {"services:\n  a: {cpu: 2}\n  b: {cpu: none}\n", "o.yaml:3: cpu must be a number of CPUs"},
       {"services:\n  a: {cpu: 0.001}\n", "o.yaml:2: cpu must be"},
       {"services:\n  a: {cpu: nan}\n", "o.yaml:2: cpu must be"},
-      {"services:\n  a: {entry: false}\n", "o.yaml:2: which service clients call is fixed"},
+      {"services:\n  a: {entry: false}\n", "o.yaml:2: entry cannot be changed"},
       {"services:\n  a: {colour: red}\n", "'colour' is not a key of a service"},
       {"services:\n  a: {shards: 1000, replicas: 1000}\n", "more than 1024 instances"},
       {"services:\n  a: red\n", "o.yaml:2: a must have keys"},

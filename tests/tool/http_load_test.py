@@ -141,7 +141,7 @@ def test_answers(tools):
                        (("--pick", "uniform"), "--pick"), (("-X", "CONNECT"), "CONNECT")):
         expect_refusal(tools.run("load", f"http://{address}/", *BRIEF, *args), part)
     expect_refusal(tools.run("load", address, *BRIEF, "--http2", "--method", "a.B/C"), "http://HOST:PORT/PATH")
-    expect_refusal(tools.run("load", f"http://{address}/", f"https://{address}/", *BRIEF), "all to be http://")
+    expect_refusal(tools.run("load", f"http://{address}/", f"https://{address}/", *BRIEF), "some targets are http://")
     expect_refusal(tools.run("load", "http://a b/", *BRIEF), "%20")
     expect_refusal(tools.run("train", f"http://{address}/", "--admin", "unix:/x", "--out", path), "gRPC")
 

@@ -471,7 +471,7 @@ def check_load_refuses(tools, address, brief, health):
                    "ServerReflectionInfo streams requests and replies", "--stream N")
     expect_refusal(run(address, *brief, "--stream", "2"), 104, "does not stream; leave --stream out")
     expect_refusal(run(address, "--rps", "5", "--method", "grpc.health.v1.Health/Watch", "--stream", "2"), 104, "write --stream 1")
-    expect_refusal(run(f"http://{address}/", "--rps", "5", "--stream", "2"), 104, "--stream is of gRPC methods")
+    expect_refusal(run(f"http://{address}/", "--rps", "5", "--stream", "2"), 104, "--stream is for gRPC methods")
     expect_refusal(run(address, "--rps", "5", "--method", "Health"), 104, "package.Service/Method")
     expect_refusal(run(address, *brief, "--data-hex", "0g"), 104, "--data-hex")
     expect_refusal(run("not an address", *brief), 104, "not an address")

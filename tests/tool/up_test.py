@@ -298,7 +298,7 @@ def test_refuses(tools):
     for link in ("mid-tier", "mid-tier>leaf", "front>leaf=delay=1ms"):
         refused(104, ["CALLER>SERVICE=delay=20ms"], "hdsearch", "--link", link, "--dry-run")
     refused(104, ["'fast=1' is not a part"], "hdsearch", "--link", "mid-tier>leaf=fast=1", "--dry-run")
-    refused(104, ["leaf has a link to mid-tier, and does not call it"], "hdsearch", "--link", "leaf>mid-tier=delay=1ms", "--dry-run")
+    refused(104, ["leaf has a link to mid-tier, which it does not call"], "hdsearch", "--link", "leaf>mid-tier=delay=1ms", "--dry-run")
     refused(104, ["config"], "hdsearch", "--config", "XYZ")
     refused(104, ["--fence on", "strict or borrow"], "hdsearch", "--fence", "on")
     refused(1, ["mid-tier ended with code 104", "No such file"], "hdsearch", *SMALL, "--policy", "mutune", "--profile", "/nowhere.json")

@@ -42,9 +42,9 @@ absl::Status OverdueError(Nanos waited, Context* context) {
 
 absl::Status LessImportantError(Priority priority, Context* context) {
   AskToRetryAfter(std::chrono::seconds(1), context);
-  return absl::ResourceExhaustedError(
-      Join("the server is overloaded, and the request's priority, ", ToString(priority),
-           ", is less important than those that it admits (curtail-priority)"));
+  return absl::ResourceExhaustedError(Join("the server is overloaded, and the request's priority, ",
+                                           ToString(priority),
+                                           ", is less important than what it admits (curtail-priority)"));
 }
 
 absl::Status NoCreditError(Nanos target, Context* context) {

@@ -91,7 +91,7 @@ absl::StatusOr<std::vector<PolicyChoice>> MakePolicies(const CompareFlags& flags
     choices.push_back(ParsePolicyChoice(label));
     for (size_t i = 0; i + 1 < choices.size(); ++i) {
       if (choices[i].label == label)
-        return absl::InvalidArgumentError(absl::StrCat("--policies: ", label, " twice"));
+        return absl::InvalidArgumentError(absl::StrCat("--policies names ", label, " twice: leave one out"));
     }
     if (absl::Status status = CheckPolicy(choices.back(), profile, !flags.options.program.empty());
         !status.ok())
@@ -114,7 +114,7 @@ absl::StatusOr<ComparisonPlan> MakePlan(const CompareFlags& flags, const Profile
                                          : std::max(kMaxRounds, plan.rounds);
   if (plan.max_rounds < plan.rounds) {
     return absl::InvalidArgumentError(
-        absl::StrFormat("--max-rounds %d is below --rounds %d", plan.max_rounds, plan.rounds));
+        absl::StrFormat("--max-rounds %d is below --rounds %d: raise it", plan.max_rounds, plan.rounds));
   }
   plan.max_time = Nanos(static_cast<int64_t>(flags.max_minutes * 60e9));
   plan.seed = flags.seed;

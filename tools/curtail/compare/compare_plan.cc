@@ -38,7 +38,8 @@ absl::StatusOr<LoadRange> RangeOf(const Profile& profile) {
     highest = std::max(highest, std::min(*envelope->Sustains(config), profile.loads.back()));
   }
   if (highest < range.low_per_s) {
-    return absl::InvalidArgumentError("no config of the profile sustains its lowest load");
+    return absl::InvalidArgumentError(
+        "no config of the profile sustains its lowest load: train again with lower --loads");
   }
   range.low = envelope->Best(range.low_per_s);
   range.peak = envelope->Best(highest);

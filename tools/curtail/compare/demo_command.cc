@@ -148,7 +148,9 @@ absl::StatusOr<ComparisonPlan> Demo::Plan() {
   const absl::StatusOr<LoadRange> range = RangeOf(profile_);
   if (!range.ok()) return absl::FailedPreconditionError(range.status().message());
   if (range->high_per_s <= range->low_per_s) {
-    return absl::FailedPreconditionError("no config kept up with more than the lowest load: a busy machine?");
+    return absl::FailedPreconditionError(
+        "no config kept up with more than the lowest load: is the machine busy? Try again, or give lower "
+        "--loads");
   }
   absl::StatusOr<Scenario> scenario =
       FlashCrowdScenario(range->low_per_s, range->high_per_s, milliseconds(800), milliseconds(500),

@@ -54,7 +54,8 @@ int RunFailover(const FailoverFlags& flags, Console& console) {
   }
   // Relative paths of a topology begin where the process is that looks after it.
   if (chdir(absl::StrCat("/proc/", state->pid, "/cwd").c_str()) != 0)
-    return Refuse(console, absl::StrCat(application, " has just ended"), "");
+    return Refuse(console, absl::StrCat(application, " has just ended"),
+                  absl::StrCat("start it again: curtail up ", application));
   console.Error(std::string(Message(deploy::BecomeProgram(std::move(command)))), "");
   return kFailed;
 }

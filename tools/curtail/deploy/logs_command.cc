@@ -68,7 +68,8 @@ int NoLogs(const LogsFlags& flags, const std::vector<std::string>& names, Consol
                                absl::StrJoin(names, ", "), internal::DidYouMean(flags.process, names)),
                   "");
   } else if (IsUp(flags.application)) {
-    console.Error(absl::StrCat(flags.application, " has no logs yet"), "");
+    console.Error(absl::StrCat(flags.application, " has no logs yet"),
+                  "its processes are starting; try again in a moment");
   } else {
     console.Error(absl::StrCat(flags.application,
                                " left no logs here: ", std::string(Message(NotUp(flags.application)))),

@@ -290,12 +290,13 @@ absl::StatusOr<UpState> ReadUpState(const std::string& application) {
   if (!IsUp(application)) return NotUp(application);
   const std::string path = absl::StrCat(RunFolderOf(application), "/state.json");
   const absl::StatusOr<std::string> text = ReadWholeFile(path, kMaxState);
-  if (!text.ok()) return absl::NotFoundError(absl::StrCat(application, " has only begun to start"));
+  if (!text.ok())
+    return absl::NotFoundError(absl::StrCat(application, " is still starting; try again in a moment"));
   absl::StatusOr<UpState> state = ParseUpState(*text);
   if (!state.ok()) return absl::InternalError(absl::StrCat(path, " ", state.status().message()));
   const absl::StatusOr<pid_t> keeper = KeeperOf(application);
   if (!keeper.ok() || *keeper != state->pid) {
-    return absl::NotFoundError(absl::StrCat(application, " has only begun to start"));
+    return absl::NotFoundError(absl::StrCat(application, " is still starting; try again in a moment"));
   }
   return state;
 }

@@ -54,7 +54,7 @@ TEST_F(RunFolderTest, IsUpForAsLongAsItIsHeld) {
     ASSERT_TRUE(folder.ok()) << folder.status();
     EXPECT_TRUE(IsUp("shop"));
     EXPECT_EQ(RunFolder::Take("shop").status().code(), absl::StatusCode::kAlreadyExists);
-    EXPECT_THAT(ReadUpState("shop").status().message(), HasSubstr("only begun"));
+    EXPECT_THAT(ReadUpState("shop").status().message(), HasSubstr("still starting"));
     ASSERT_TRUE((*folder)->Write(State()).ok());
     EXPECT_THAT(ApplicationsUp(), ElementsAre("shop"));
     const auto state = ReadUpState("shop");

@@ -67,9 +67,9 @@ absl::Status CheckApplicationFlags(const SubjectFlags& flags) {
       {load.pick != LoadFlags().pick, "--pick"}};
   for (const auto& [is_given, name] : given) {
     if (!is_given) continue;
-    return absl::InvalidArgumentError(absl::StrCat(name, " is for a server that runs already; ",
-                                                   load.targets.front(),
-                                                   " is started here and knows what to send"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " is for a server that runs already; ", load.targets.front(),
+                     " is started by this command, which has its requests: leave the flag out"));
   }
   return absl::OkStatus();
 }
@@ -167,10 +167,11 @@ absl::Status Subject::Reach(const SubjectFlags& flags, Console& console) {
   if (!targets.ok()) return targets.status();
   if (targets->http) {
     return absl::InvalidArgumentError(
-        "configs are of curtail's servers, which speak gRPC: give HOST:PORT, no URL");
+        "the config is changed in a curtail server, which speaks gRPC: give HOST:PORT in place of a URL");
   }
   if (targets->addresses.size() > 1) {
-    return absl::InvalidArgumentError("one address only: the config of one server is changed");
+    return absl::InvalidArgumentError(
+        "several addresses are given, and the config of one server is changed: give one");
   }
   admin_ = std::make_unique<deploy::AdminClient>(flags.admin);
   absl::StatusOr<std::string> config = admin_->GetConfig();

@@ -82,8 +82,8 @@ absl::StatusOr<std::vector<std::string>> ToAddresses(const std::vector<std::stri
     const absl::StatusOr<std::vector<ProcessState>> processes = FindProcesses(target);
     if (!processes.ok()) {
       return absl::NotFoundError(absl::StrCat(
-          "\"", target,
-          "\" is not an address, HOST:PORT or unix:PATH, and of what is up: ", processes.status().message()));
+          "\"", target, "\" is not an address, HOST:PORT or unix:PATH, nor anything that is up: ",
+          processes.status().message()));
     }
     for (const ProcessState& process : *processes) addresses.push_back(process.address);
   }

@@ -169,7 +169,7 @@ absl::Status CheckMemory(const deploy::Topology& topology, const UpFlags& flags,
   console.Note(absl::StrFormat("memory: %s (%s); %s are available", sum, absl::StrJoin(parts, ", "),
                                MibText(available)));
   if (all <= 0.9 * available || flags.force) return absl::OkStatus();
-  return absl::ResourceExhaustedError("that does not fit into this machine's memory");
+  return absl::ResourceExhaustedError("the application does not fit into this machine's memory");
 }
 
 // ----- while it is up ------------------------------------------------------------------------------------------------
@@ -307,7 +307,9 @@ int Supervise(const deploy::Topology& topology, const UpFlags& flags, Nanos star
 int RunInBackground(const deploy::Topology& topology, const UpFlags& flags, Nanos start_timeout,
                     std::unique_ptr<RunFolder> folder, Console& console, const std::atomic<bool>& stop) {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return FailUp(console, absl::InternalError("no descriptors are left"));
+  if (pipe2(ends, O_CLOEXEC) != 0)
+    return FailUp(console,
+                  absl::InternalError("no file descriptors are left: raise the limit with ulimit -n"));
   const pid_t pid = fork();  // a deploy::Process would end with this one
   if (pid < 0) return FailUp(console, absl::InternalError("cannot start a process"));
   if (pid == 0) {

@@ -72,7 +72,9 @@ absl::Status CheckFlags(const LoadFlags& flags) {
                                                  {"--list", flags.list},
                                                  {"--debug", flags.debug}};
   for (const auto& [flag, given] : others) {
-    if (given) return absl::InvalidArgumentError(absl::StrCat(flag, " is not for --kubernetes"));
+    if (given)
+      return absl::InvalidArgumentError(
+          absl::StrCat(flag, " does not go with --kubernetes: leave one of them out"));
   }
   return absl::OkStatus();
 }
@@ -135,7 +137,7 @@ absl::StatusOr<RenderOptions> InstalledAs(const Kubectl& kubectl, const std::str
       return absl::NotFoundError(absl::StrCat("the cluster has no namespace ", kubectl.name_space()));
   }
   return absl::NotFoundError(absl::StrCat("the cluster has no ", entry, kubectl.Where(), ": ", application,
-                                          " is not installed there, or elsewhere: say --namespace"));
+                                          " is not installed there; name its namespace with --namespace"));
 }
 
 // A ClusterJob is deleted with this object, and its pod.

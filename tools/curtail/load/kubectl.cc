@@ -56,7 +56,8 @@ std::string ScratchFile::Content() const {
 absl::StatusOr<Kubectl> Kubectl::Find(const std::string& name_space) {
   const absl::StatusOr<std::string> program = deploy::FindProgram("kubectl");
   if (program.ok()) return Kubectl(*program, name_space);
-  return absl::FailedPreconditionError("kubectl is not in PATH: it knows the cluster, and who you are there");
+  return absl::FailedPreconditionError(
+      "kubectl is not in PATH: install it, as curtail reaches the cluster by it");
 }
 
 std::string Kubectl::Where() const {
@@ -93,7 +94,7 @@ absl::StatusOr<std::string> Kubectl::Run(std::vector<std::string> words, Nanos t
     if (stop != nullptr && *stop) return absl::CancelledError("interrupted");
     if (deadline.Expired()) {
       return absl::DeadlineExceededError(
-          absl::StrCat("kubectl ", absl::StrJoin(words, " "), ": no answer of the cluster in time"));
+          absl::StrCat("kubectl ", absl::StrJoin(words, " "), ": the cluster did not answer in time"));
     }
   }
 }

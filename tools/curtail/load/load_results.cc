@@ -23,7 +23,8 @@ absl::Status CheckOutputs(const LoadFlags& flags, Console& console) {
     to_stdout += path == "-" ? 1 : 0;
   }
   if (to_stdout > 1) {
-    return absl::InvalidArgumentError("'-' is the standard output: one result fits there");
+    return absl::InvalidArgumentError(
+        "'-' is given for several results, and the standard output takes one: name files for the others");
   }
   if (to_stdout > 0) console.print_to_stderr();
   return absl::OkStatus();

@@ -142,7 +142,8 @@ WorkloadMaker Picked(const std::string& pick, std::shared_ptr<const Workload> wo
     if (pick == LoadFlags().pick) return workload;
     if (workload->distinct() == 0) {
       return absl::InvalidArgumentError(
-          "--pick: chooses among the lines of a file or the queries of an application");
+          "--pick chooses among the lines of a file or the queries of an application, and there are none: "
+          "leave it out");
     }
     absl::StatusOr<ItemChoice> choice = ParseItemChoice(pick, workload->distinct(), seed);
     if (!choice.ok()) return Invalid("--pick", choice.status());
@@ -173,14 +174,14 @@ absl::StatusOr<HttpSource> ReadBodies(const LoadFlags& flags) {
 absl::StatusOr<WorkloadMaker> MakeHttpRequests(const LoadFlags& flags, const LoadTargets& targets) {
   if (!flags.method.empty() || !flags.protos.empty() || !targets.application.empty()) {
     return absl::InvalidArgumentError(
-        "--method, --proto and applications are of gRPC; over HTTP the URL says what is asked for, and -X "
-        "how");
+        "--method, --proto and applications are for gRPC, and the target is a URL, which says with -X what "
+        "to ask for: leave them out");
   }
   absl::StatusOr<HttpSource> source = ReadBodies(flags);
   if (!source.ok()) return source.status();
   if (flags.pick != LoadFlags().pick && source->bodies.size() < 2)
     return absl::InvalidArgumentError(
-        "--pick: chooses among the lines of a file of JSON lines, --data @FILE.jsonl");
+        "--pick chooses among the lines of a file: give one as --data @FILE.jsonl, or leave --pick out");
   const absl::StatusOr<HttpUrl> url = HttpUrl::Parse(targets.addresses.front());
   if (!url.ok()) return url.status();
   source->name =
@@ -198,14 +199,15 @@ absl::Status ReadUrls(const LoadFlags& flags, LoadTargets* targets) {
   if (std::none_of(urls.begin(), urls.end(), HttpUrl::Is)) {
     if (!flags.http2 && flags.verb.empty()) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        "-X and --http2 are of HTTP: write the target as http://HOST:PORT/PATH");
+        "-X and --http2 are for HTTP: write the target as http://HOST:PORT/PATH");
   }
   std::optional<bool> secure;
   for (const std::string& text : urls) {
     const absl::StatusOr<HttpUrl> url = HttpUrl::Parse(text);
     if (!url.ok()) return url.status();
     if (secure.value_or(url->secure) != url->secure)
-      return absl::InvalidArgumentError("the targets are all to be http:// or all https://");
+      return absl::InvalidArgumentError(
+          "some targets are http:// and others https://: give all the same scheme");
     secure = url->secure;
   }
   if (flags.tls && !*secure) return absl::InvalidArgumentError("--tls: write the target as https://");
@@ -216,7 +218,7 @@ absl::Status ReadUrls(const LoadFlags& flags, LoadTargets* targets) {
                                 [](unsigned char c) { return absl::ascii_isalpha(c) || c == '-'; });
   if (!word || http.verb == "CONNECT")
     return absl::InvalidArgumentError(
-        absl::StrCat("-X: '", http.verb, "' cannot be sent; as GET, POST or PUT"));
+        absl::StrCat("-X: '", http.verb, "' is not a verb of HTTP; write one such as GET, POST or PUT"));
   // Over HTTP/1.1 a connection carries one request at a time.
   if (!http.http2 && !flags.connections)
     targets->channel.connections =
@@ -230,10 +232,12 @@ absl::Status CheckCombination(const LoadFlags& flags) {
         "say how much to send: --rps N, --schedule SHAPE or --closed N, with N above 0");
   }
   if (flags.schedule.empty() && (flags.rate_scale != 1 || flags.time_scale != 1)) {
-    return absl::InvalidArgumentError("--rate-scale and --time-scale change a --schedule");
+    return absl::InvalidArgumentError(
+        "--rate-scale and --time-scale stretch a --schedule: give one, or leave them out");
   }
   if (flags.closed > 0 && flags.arrivals != LoadFlags().arrivals) {
-    return absl::InvalidArgumentError("--arrivals: a closed loop has none; it waits for replies");
+    return absl::InvalidArgumentError(
+        "--arrivals: a closed loop sends when a reply comes; leave --arrivals or --closed out");
   }
   if (!flags.trace_to.empty() && flags.stream > 0) {
     return absl::InvalidArgumentError(
@@ -241,7 +245,7 @@ absl::Status CheckCombination(const LoadFlags& flags) {
   }
   if (absl::Status status = CheckJourney(flags); !status.ok()) return status;
   if (flags.find_max.empty()) return absl::OkStatus();
-  if (flags.rps <= 0) return absl::InvalidArgumentError("--find-max: say with --rps where to begin");
+  if (flags.rps <= 0) return absl::InvalidArgumentError("--find-max: give the rate to begin with, --rps N");
   if (!flags.fail_if.empty() || flags.repeat != 1) {
     return absl::InvalidArgumentError(
         "--find-max has its own condition and repeats: leave --fail-if and --repeat out");
@@ -282,7 +286,8 @@ absl::StatusOr<LoadTargets> MakeTargets(const LoadFlags& flags) {
     if (up.ok() && targets.addresses == std::vector<std::string>{up->entry}) targets.settings = up->settings;
   }
   if (targets.addresses.empty() && !(flags.list && !flags.protos.empty())) {
-    return absl::InvalidArgumentError("say where to: HOST:PORT, unix:PATH, or APP/SERVICE of what is up");
+    return absl::InvalidArgumentError(
+        "there is no target: give HOST:PORT, unix:PATH, or APP/SERVICE of what is up");
   }
   targets.channel.connections = flags.connections.value_or(1);
   if (absl::Status status = ReadUrls(flags, &targets); !status.ok()) return status;
@@ -388,7 +393,7 @@ absl::StatusOr<RateCurve> MakeCurve(const LoadFlags& flags, Nanos warmup, uint64
 absl::Status SetStream(const LoadFlags& flags, const LoadTargets& targets, RunOptions* options) {
   if (flags.stream == 0) return absl::OkStatus();
   if (targets.http || flags.method.empty()) {
-    return absl::InvalidArgumentError("--stream is of gRPC methods: name one with --method");
+    return absl::InvalidArgumentError("--stream is for gRPC methods: name one with --method");
   }
   const absl::StatusOr<Catalog> catalog = MakeCatalog(flags, targets);
   if (!catalog.ok()) return catalog.status();
@@ -408,7 +413,7 @@ absl::Status SetStream(const LoadFlags& flags, const LoadTargets& targets, RunOp
 absl::Status SetRetries(const LoadFlags& flags, const LoadTargets& targets, RunOptions* options) {
   if (flags.retries == 0) return absl::OkStatus();
   if (targets.http || flags.stream > 0) {
-    return absl::InvalidArgumentError("--retries: only unary calls of gRPC are made again");
+    return absl::InvalidArgumentError("--retries: only unary calls of gRPC are made again; leave it out");
   }
   options->retries = flags.retries;
   std::vector<std::string> methods;  // none: those of the application, which this program knows

@@ -27,7 +27,7 @@ constexpr Nanos kBetweenLooks = std::chrono::seconds(5);
 constexpr pid_t kPidInContainer = 1;  // of a container's program
 
 absl::Status Wrong(const std::string& flag, const std::string& value, const char* form) {
-  return absl::InvalidArgumentError(absl::StrCat(flag, " ", value, ": its form is ", form));
+  return absl::InvalidArgumentError(absl::StrCat(flag, " ", value, ": write it as ", form));
 }
 
 // "NAME=WORD,WORD" in two; none for any other text.

@@ -217,7 +217,8 @@ int RunObserve(const ObserveFlags& flags, Console& console, const std::atomic<bo
   if (!processes.ok()) return AdminFailure(processes.status(), "", console);
   std::vector<Observed> observed = BeginAll(*std::move(processes));
   if (observed.empty()) {
-    console.Error(absl::StrCat(flags.target, " has no process on this machine"), "");
+    console.Error(absl::StrCat(flags.target, " has no process on this machine"),
+                  "curtail ps lists what is up");
     return kFailed;
   }
   Watch(observed, FromSeconds(flags.seconds), stop);

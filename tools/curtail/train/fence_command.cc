@@ -54,9 +54,10 @@ absl::StatusOr<SweepPlan> PlanOf(const TrainFlags& flags) {
                                                    "requests a path class should have at once"));
   }
   if (flags.configs.find(',') != std::string::npos) {
-    return absl::InvalidArgumentError("--configs: with --fences one config, under which the server runs");
+    return absl::InvalidArgumentError(
+        "--configs: with --fences give one config, under which the server runs");
   }
-  if (flags.out.empty()) return absl::InvalidArgumentError("--out: name a file");
+  if (flags.out.empty()) return absl::InvalidArgumentError("--out: name the file for the profile");
   SweepPlan plan;
   if (flags.quick) plan = {.passes = 1, .step = std::chrono::milliseconds(800)};
   if (flags.repeats > 0) plan.passes = flags.repeats;

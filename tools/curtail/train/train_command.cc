@@ -190,12 +190,12 @@ int Finish(const TrainFlags& flags, const Training& training, const Subject& sub
 }
 
 absl::Status CheckOutput(const TrainFlags& flags, const CheckpointFile& file) {
-  if (flags.out.empty()) return absl::InvalidArgumentError("--out: name a file");
+  if (flags.out.empty()) return absl::InvalidArgumentError("--out: name the file for the profile");
   for (const std::string& path : {flags.out, file.path()}) {
     if (absl::Status status = CheckWritable(path); !status.ok()) return status;
   }
   if (!flags.resume && file.Exists()) {
-    return absl::InvalidArgumentError(absl::StrCat("an interrupted training lies at ", file.path(),
+    return absl::InvalidArgumentError(absl::StrCat("an interrupted training is at ", file.path(),
                                                    ": go on with it by --resume, or delete it"));
   }
   return absl::OkStatus();
