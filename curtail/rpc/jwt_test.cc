@@ -152,7 +152,7 @@ TEST(Jwt, KeysThatCannotBeUsedAreNamed) {
   EXPECT_THAT(error({}, TestKey::Ec().PrivatePem()), HasSubstr("PRIVATE KEY"));
   EXPECT_THAT(error({.key_file = "f.json"}, "{"), HasSubstr("\"f.json\" is not JSON"));
   EXPECT_THAT(error({}, R"({"keys":7})"), HasSubstr("no array"));
-  EXPECT_THAT(error({}, R"({"keys":[7]})"), HasSubstr("no object"));
+  EXPECT_THAT(error({}, R"({"keys":[7]})"), HasSubstr("not an object"));
   EXPECT_THAT(error({}, R"({"keys":[{"kty":"EC","crv":"P-256","x":"AA","y":"AA"}]})"),
               HasSubstr("malformed"));
   EXPECT_THAT(error({}, R"({"keys":[{"kty":"RSA","n":"AA","e":"AQAB"}]})"), HasSubstr(""));

@@ -41,7 +41,7 @@ TEST(HttpUrl, SaysWhatIsWrong) {
     return std::string(status.message());
   };
   using testing::HasSubstr;
-  EXPECT_THAT(error("host:80"), HasSubstr("no URL"));
+  EXPECT_THAT(error("host:80"), HasSubstr("not a URL"));
   EXPECT_THAT(error("http://"), HasSubstr("no host"));
   EXPECT_THAT(error("http://:80/"), HasSubstr("no host"));
   EXPECT_THAT(error("http://h:0/"), HasSubstr("no port"));
