@@ -12,7 +12,7 @@
 
 #include "apps/fanout/services.h"
 #include "apps/fanout/workload.h"
-#include "curtail/rpc/host_testing.h"
+#include "curtail/rpc/host/host_testing.h"
 #include "curtail/rpc/server_testing.h"
 #include "fanout.curtail.h"
 

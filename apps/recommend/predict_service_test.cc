@@ -15,7 +15,7 @@
 #include "apps/recommend/brute_force.h"
 #include "apps/recommend/leaf_service.h"
 #include "curtail/base/strings.h"
-#include "curtail/rpc/host_testing.h"
+#include "curtail/rpc/host/host_testing.h"
 #include "curtail/rpc/server_testing.h"
 #include "recommend.curtail.h"
 

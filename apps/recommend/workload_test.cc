@@ -13,7 +13,7 @@
 #include "apps/recommend/predictor.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/temp_dir_testing.h"
-#include "curtail/rpc/host_testing.h"
+#include "curtail/rpc/host/host_testing.h"
 #include "recommend.pb.h"
 
 namespace curtail::recommend {

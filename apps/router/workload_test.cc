@@ -11,7 +11,7 @@
 #include "apps/router/fill.h"
 #include "apps/router/router_testing.h"
 #include "curtail/base/temp_dir_testing.h"
-#include "curtail/rpc/tls_testing.h"
+#include "curtail/rpc/transport/tls_testing.h"
 
 namespace curtail::router {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "apps/social/social_testing.h"
 #include "curtail/base/strings.h"
-#include "curtail/rpc/tls_testing.h"
+#include "curtail/rpc/transport/tls_testing.h"
 
 namespace curtail::social {
 namespace {

@@ -36,7 +36,7 @@
 #include "curtail/gateway/internal/target_calls.h"
 #include "curtail/gateway/internal/token_bucket.h"
 #include "curtail/gateway/transcoder.h"
-#include "curtail/rpc/client/lane.h"
+#include "curtail/rpc/call/lane.h"
 #include "curtail/rpc/retries.h"
 #include "curtail/rpc/transport/socket.h"
 

@@ -13,8 +13,8 @@
 #include "curtail/load/drive/runner.h"
 #include "curtail/load/message/http_workload.h"
 #include "curtail/rpc/tls.h"
-#include "curtail/rpc/tls_testing.h"
 #include "curtail/rpc/transport/tls_stream.h"
+#include "curtail/rpc/transport/tls_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -14,7 +14,7 @@
 #include <iostream>
 
 #include "curtail/base/strings.h"
-#include "curtail/rpc/client/message_bytes.h"
+#include "curtail/rpc/call/message_bytes.h"
 #include "curtail/rpc/status_details.h"
 #include "google/protobuf/wrappers.pb.h"
 

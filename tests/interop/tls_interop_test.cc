@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "curtail/base/strings.h"
-#include "curtail/rpc/tls_testing.h"
+#include "curtail/rpc/transport/tls_testing.h"
 #include "echo.grpc.pb.h"
 #include "servers.h"
 

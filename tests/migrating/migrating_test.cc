@@ -16,7 +16,7 @@
 #include "curtail/rpc/channel.h"
 #include "curtail/rpc/request_log.h"
 #include "curtail/rpc/server.h"
-#include "curtail/rpc/tls_testing.h"
+#include "curtail/rpc/transport/tls_testing.h"
 #include "shop.curtail.h"
 
 namespace {

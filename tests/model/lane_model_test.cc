@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "curtail/rpc/client/lane.h"
+#include "curtail/rpc/call/lane.h"
 #include "tests/model/kernel.h"
 #include "tests/model/moment.h"
 #include "tests/model/scheduler.h"

@@ -8,7 +8,7 @@ mutant(sleeps_on_any_word "deadlock"
   "ticket = word_.fetch_or(kSleeping) | kSleeping;")
 mutant(notify_touches_twice "after its end" "return old;" "word_.fetch_or(signals & kSignals); return old;")
 
-mutants_of(model_mutants LaneModel.* curtail/rpc/client/lane.cc)
+mutants_of(model_mutants LaneModel.* curtail/rpc/call/lane.cc)
 mutant(no_heir_is_told "deadlock" "heir->Notify(Waiter::kPromoted);" "")
 mutant(heir_told_without_mutex "after its end"
   "heir->Notify(Waiter::kPromoted);" "lock.Unlock(); heir->Notify(Waiter::kPromoted);")

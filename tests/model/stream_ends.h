@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "curtail/rpc/client/lane.h"
+#include "curtail/rpc/call/lane.h"
 #include "curtail/rpc/stream/stream_pipe.h"
 #include "tests/model/stream_world.h"
 

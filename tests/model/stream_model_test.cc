@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "curtail/exec/executor.h"
-#include "curtail/rpc/client/response_receiver.h"
+#include "curtail/rpc/call/response_receiver.h"
 #include "tests/model/moment.h"
 #include "tests/model/scheduler.h"
 #include "tests/model/stream_ends.h"

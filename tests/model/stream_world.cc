@@ -11,8 +11,8 @@
 #include <span>
 #include <utility>
 
-#include "curtail/rpc/parsed_size.h"
-#include "curtail/rpc/server/server_fence.h"
+#include "curtail/rpc/call/parsed_size.h"
+#include "curtail/rpc/call/server_fence.h"
 #include "curtail/rpc/transport/peer_identity.h"
 #include "curtail/rpc/transport/tls_stream.h"
 #include "curtail/rpc/transport/transport_error.h"

@@ -30,7 +30,7 @@
 #include "caller.h"
 #include "curtail/base/testing.h"
 #include "curtail/rpc/channel.h"
-#include "curtail/rpc/tls_testing.h"
+#include "curtail/rpc/transport/tls_testing.h"
 #include "fleet.h"
 #include "heap.h"
 #include "memory.h"

@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "curtail/rpc/call/lane.h"
 #include "curtail/rpc/client/channel_impl.h"
-#include "curtail/rpc/client/lane.h"
 
 namespace curtail::gateway::internal {
 namespace {

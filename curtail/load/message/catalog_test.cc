@@ -11,7 +11,7 @@
 
 #include "curtail/base/strings.h"
 #include "curtail/load/message/json_workload.h"
-#include "curtail/rpc/client/message_bytes.h"
+#include "curtail/rpc/call/message_bytes.h"
 #include "curtail/rpc/server.h"
 #include "curtail/rpc/transport/socket.h"
 #include "google/protobuf/descriptor.pb.h"

@@ -11,8 +11,8 @@
 #include <algorithm>
 
 #include "curtail/base/strings.h"
+#include "curtail/rpc/call/lane.h"
 #include "curtail/rpc/client/channel_impl.h"
-#include "curtail/rpc/client/lane.h"
 
 namespace curtail::internal {
 

@@ -17,9 +17,9 @@
 #include <algorithm>
 
 #include "curtail/exec/executor.h"
+#include "curtail/rpc/call/response_receiver.h"
 #include "curtail/rpc/client/fanout.h"
 #include "curtail/rpc/client/in_process_call.h"
-#include "curtail/rpc/client/response_receiver.h"
 
 namespace curtail::internal {
 

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "curtail/base/timer_heap.h"
+#include "curtail/rpc/call/lane.h"
 #include "curtail/rpc/channel.h"
+#include "curtail/rpc/client/call_policy.h"
 #include "curtail/rpc/client/client_connection.h"
-#include "curtail/rpc/client/config/call_policy.h"
 #include "curtail/rpc/client/hedging.h"
-#include "curtail/rpc/client/lane.h"
 #include "curtail/rpc/client/name_lookups.h"
 #include "curtail/rpc/client/servers.h"
 #include "curtail/rpc/client/subchannel.h"
@@ -122,6 +122,10 @@ struct Channel::Impl {
   TimePoint NextAttempt(const std::shared_ptr<Poller>& poller) {
     if (only_ != nullptr) return only_->NextAttempt(poller->id());
     return servers_ == nullptr ? TimePoint::max() : servers_->NextAttempt();
+  }
+  // A call of it, as its interceptors see it.
+  OutgoingCall Outgoing(std::string_view path) const {
+    return {.path = path, .target = target, .secure = secure};
   }
   // The policy of the calls of this channel; null: none.
   internal::CallPolicy* policy() const { return policy_.get(); }

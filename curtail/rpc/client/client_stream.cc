@@ -13,12 +13,12 @@
 #include "curtail/base/strings.h"
 #include "curtail/exec/executor.h"
 #include "curtail/exec/fiber.h"
+#include "curtail/rpc/call/observed_call.h"
+#include "curtail/rpc/call/overload.h"
 #include "curtail/rpc/channel.h"
+#include "curtail/rpc/client/call_policy.h"
 #include "curtail/rpc/client/channel_impl.h"
-#include "curtail/rpc/client/config/call_policy.h"
 #include "curtail/rpc/client/in_process_call.h"
-#include "curtail/rpc/server/observed_call.h"
-#include "curtail/rpc/server/overload.h"
 #include "curtail/rpc/stream.h"
 #include "curtail/rpc/stream/stream_pipe.h"
 #include "google/protobuf/message_lite.h"
@@ -131,7 +131,8 @@ class StreamCallOfClient final : public ClientStreamCall,
           {head.metadata, &head.trace_parent});
     }
     if (!impl.options.interceptors.empty()) {
-      if (absl::Status refused = leaving.Before(channel_, path, head.metadata); !refused.ok()) return refused;
+      absl::Status refused = leaving.Before(impl.options.interceptors, impl.Outgoing(path), head.metadata);
+      if (!refused.ok()) return refused;
     }
     const CallOptions& options = ctx_.call_options();
     head.encoding = options.encoding.value_or(impl.options.encoding);
@@ -198,7 +199,9 @@ class StreamCallOfClient final : public ClientStreamCall,
   }
 
   void TellInterceptors() {
-    if (leaving.passed()) leaving.After(channel_, head.path, StreamEnd::status());
+    const Channel::Impl& impl = channel_.impl();
+    if (leaving.passed())
+      leaving.After(impl.options.interceptors, impl.Outgoing(head.path), StreamEnd::status());
   }
 
   bool IsCut() {

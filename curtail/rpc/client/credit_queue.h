@@ -19,16 +19,12 @@
 
 #include "curtail/base/clock.h"
 #include "curtail/fence/credit_pool.h"
+#include "curtail/rpc/call/call_metadata.h"
 #include "curtail/wire/metadata.h"
 
 namespace curtail::internal {
 
 class ClientCall;
-
-// Of a request: how many calls wait for credits behind it.
-inline constexpr std::string_view kDemandKey = "curtail-demand";
-// Of an answer: how many requests its client may have open.
-inline constexpr std::string_view kCreditsKey = "curtail-credits";
 
 // A CreditQueue is that of one connection, whose strand's holder owns it.
 class CreditQueue {

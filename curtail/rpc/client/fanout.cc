@@ -6,10 +6,10 @@
 
 #include "curtail/base/strings.h"
 #include "curtail/exec/receiver.h"
-#include "curtail/rpc/serialize.h"
-#include "curtail/rpc/server/observed_call.h"
-#include "curtail/rpc/server/overload.h"
-#include "curtail/rpc/server/server_fence.h"
+#include "curtail/rpc/call/observed_call.h"
+#include "curtail/rpc/call/overload.h"
+#include "curtail/rpc/call/serialize.h"
+#include "curtail/rpc/call/server_fence.h"
 #include "google/protobuf/message_lite.h"
 
 namespace curtail::internal {
@@ -172,14 +172,18 @@ bool Fanout::Connect(size_t i, const std::shared_ptr<Poller>& poller, const Meta
 bool Fanout::Intercept(size_t i) {
   intercepted_ = true;
   Member& call = members_[i];
-  call.status = call.leaving.Before(*batch_.channels[i], batch_.PathOf(i), call.head.metadata);
+  const Channel::Impl& channel = batch_.channels[i]->impl();
+  call.status = call.leaving.Before(channel.options.interceptors, channel.Outgoing(batch_.PathOf(i)),
+                                    call.head.metadata);
   return call.status.ok();
 }
 
 void Fanout::TellInterceptors() {
   for (size_t i = 0; i < size(); ++i) {
     LeavingCall& leaving = members_[i].leaving;
-    if (leaving.passed()) leaving.After(*batch_.channels[i], batch_.PathOf(i), batch_.statuses[i]);
+    if (!leaving.passed()) continue;
+    const Channel::Impl& channel = batch_.channels[i]->impl();
+    leaving.After(channel.options.interceptors, channel.Outgoing(batch_.PathOf(i)), batch_.statuses[i]);
   }
 }
 

@@ -10,12 +10,12 @@
 #include "curtail/base/timer_heap.h"
 #include "curtail/exec/recycler.h"
 #include "curtail/exec/task.h"
+#include "curtail/rpc/call/observed_call.h"
+#include "curtail/rpc/call/response_receiver.h"
 #include "curtail/rpc/call_observer.h"
 #include "curtail/rpc/client/channel_impl.h"
 #include "curtail/rpc/client/hedging.h"
-#include "curtail/rpc/client/response_receiver.h"
 #include "curtail/rpc/context.h"
-#include "curtail/rpc/server/observed_call.h"
 
 namespace curtail::internal {
 

@@ -14,7 +14,7 @@
 //  H7  The watch ends with the goodbye of either side, or it would keep the connection open.
 #include "curtail/rpc/client/health_watch.h"
 
-#include "curtail/rpc/client/message_bytes.h"
+#include "curtail/rpc/call/message_bytes.h"
 
 namespace curtail::internal {
 namespace {

@@ -13,8 +13,8 @@
 
 #include "curtail/base/mutex.h"
 #include "curtail/rpc/channel.h"
+#include "curtail/rpc/client/call_policy.h"
 #include "curtail/rpc/client/client_call.h"
-#include "curtail/rpc/client/config/call_policy.h"
 
 namespace curtail::internal {
 

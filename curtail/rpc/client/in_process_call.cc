@@ -19,12 +19,12 @@
 
 #include "curtail/base/strings.h"
 #include "curtail/rpc/async.h"
+#include "curtail/rpc/call/intercepted_call.h"
+#include "curtail/rpc/call/observed_call.h"
+#include "curtail/rpc/call/overload.h"
 #include "curtail/rpc/client/channel_impl.h"
 #include "curtail/rpc/client/in_process_call.h"
 #include "curtail/rpc/client/leaving_call.h"
-#include "curtail/rpc/server/intercepted_call.h"
-#include "curtail/rpc/server/observed_call.h"
-#include "curtail/rpc/server/overload.h"
 #include "google/protobuf/message_lite.h"
 
 namespace curtail {
@@ -124,8 +124,10 @@ class Passage {
   absl::Status Enter(Context& ctx, const Call& call, const CallOptions& options) {
     max_reply_bytes_ = options.max_reply_bytes;
     absl::Status status;
-    if (!call.channel.impl().options.interceptors.empty()) {
-      status = leaving_.Before(call.channel, call.path, ctx.mutable_metadata());
+    const Channel::Impl& channel = call.channel.impl();
+    if (!channel.options.interceptors.empty()) {
+      status =
+          leaving_.Before(channel.options.interceptors, channel.Outgoing(call.path), ctx.mutable_metadata());
     }
     if (status.ok()) status = Refusal(ctx, call);
     if (status.ok() && options.max_request_bytes != SIZE_MAX) {
@@ -148,7 +150,8 @@ class Passage {
     if (status.ok() && max_reply_bytes_ != SIZE_MAX && call.reply->ByteSizeLong() > max_reply_bytes_) {
       status = absl::ResourceExhaustedError(Join("message exceeds ", max_reply_bytes_, " bytes"));
     }
-    if (leaving_.passed()) leaving_.After(call.channel, call.path, status);
+    const Channel::Impl& channel = call.channel.impl();
+    if (leaving_.passed()) leaving_.After(channel.options.interceptors, channel.Outgoing(call.path), status);
     return status;
   }
 

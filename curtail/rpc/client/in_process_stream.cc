@@ -20,15 +20,15 @@
 #include "curtail/base/strings.h"
 #include "curtail/exec/executor.h"
 #include "curtail/exec/fiber.h"
+#include "curtail/rpc/call/intercepted_call.h"
+#include "curtail/rpc/call/observed_call.h"
+#include "curtail/rpc/call/overload.h"
 #include "curtail/rpc/cancellable.h"
 #include "curtail/rpc/channel.h"
 #include "curtail/rpc/client/channel_impl.h"
 #include "curtail/rpc/client/in_process_call.h"
 #include "curtail/rpc/client/leaving_call.h"
 #include "curtail/rpc/in_process.h"
-#include "curtail/rpc/server/intercepted_call.h"
-#include "curtail/rpc/server/observed_call.h"
-#include "curtail/rpc/server/overload.h"
 #include "curtail/rpc/service.h"
 #include "curtail/rpc/stream/message_queue.h"
 #include "curtail/rpc/stream/stream_end.h"
@@ -405,15 +405,18 @@ class LocalCall final : public ClientStreamCall, private Cancellable {
   absl::Status Begin(std::string_view path, const WaitHint& hint) {
     if (ctx_.cancelled()) return absl::CancelledError("cancelled by the caller");
     if (ctx_.deadline().Expired()) return LateCallError(ctx_);
-    if (!channel_.impl().options.interceptors.empty()) {
-      absl::Status refused = leaving_.Before(channel_, path, stream_->context().mutable_metadata());
+    const Channel::Impl& channel = channel_.impl();
+    if (!channel.options.interceptors.empty()) {
+      absl::Status refused = leaving_.Before(channel.options.interceptors, channel.Outgoing(path),
+                                             stream_->context().mutable_metadata());
       if (!refused.ok()) return refused;
     }
     path_ = path;
     return stream_->Start(hint);
   }
   void Tell() {
-    if (leaving_.passed()) leaving_.After(channel_, path_, status());
+    const Channel::Impl& channel = channel_.impl();
+    if (leaving_.passed()) leaving_.After(channel.options.interceptors, channel.Outgoing(path_), status());
   }
   void OnCancel() override { Cancel(); }
 

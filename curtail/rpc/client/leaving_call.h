@@ -4,23 +4,26 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "curtail/base/clock.h"
-#include "curtail/rpc/channel.h"
+#include "curtail/rpc/interceptor.h"
 
 namespace curtail::internal {
+
+using ClientInterceptors = std::vector<ClientInterceptor*>;
 
 // A LeavingCall lies in a call. Owned by the thread that has the call.
 class LeavingCall {
  public:
-  // Asks each interceptor of `channel`, which may add to `metadata`. Errors: the first that one returns.
-  absl::Status Before(const Channel& channel, std::string_view path, Metadata& metadata);
+  // Asks each interceptor of the channel for `call`, of which it sets when it began; they may add to `metadata`. Errors:
+  // the first that one returns.
+  absl::Status Before(const ClientInterceptors& all, OutgoingCall call, Metadata& metadata);
   // True if After() is owed.
   bool passed() const { return passed_ > 0; }
   // Tells those that let the call pass, once.
-  void After(const Channel& channel, std::string_view path, const absl::Status& status);
+  void After(const ClientInterceptors& all, OutgoingCall call, const absl::Status& status);
 
  private:
   uint32_t passed_ = 0;  // this many interceptors

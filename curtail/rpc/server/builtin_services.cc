@@ -7,7 +7,7 @@
 
 #include "curtail/base/strings.h"
 #include "curtail/rpc/async_stream.h"
-#include "curtail/rpc/client/message_bytes.h"
+#include "curtail/rpc/call/message_bytes.h"
 #include "google/protobuf/compiler/parser.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/descriptor.pb.h"

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "curtail/fence/path_class.h"
+#include "curtail/rpc/call/server_fence.h"
 #include "curtail/rpc/server/fence_server_testing.h"
-#include "curtail/rpc/server/server_fence.h"
 
 namespace curtail {
 namespace {

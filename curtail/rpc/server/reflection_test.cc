@@ -3,7 +3,7 @@
 // Reflection as a stream, under all models. tests/interop has the descriptors in its answers.
 #include <gmock/gmock.h>
 
-#include "curtail/rpc/client/message_bytes.h"
+#include "curtail/rpc/call/message_bytes.h"
 #include "curtail/rpc/interceptor.h"
 #include "curtail/rpc/mid_tier_testing.h"
 #include "curtail/rpc/server/builtin_services.h"

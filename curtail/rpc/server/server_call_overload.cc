@@ -14,7 +14,7 @@
 #include <optional>
 #include <string>
 
-#include "curtail/rpc/client/credit_queue.h"
+#include "curtail/rpc/call/call_metadata.h"
 #include "curtail/rpc/server/server_connection.h"
 
 namespace curtail {

@@ -140,7 +140,9 @@ absl::Status ServerCore::Run() {
   adaptation_ = *std::move(adaptation);
   if (parts_.fence != nullptr) {
     if (*profile) parts_.fence->BeginWith(LimitsOf(**profile));
-    parts_.fence->AddMethods(parts_.methods);
+    for (ServedMethod* method : parts_.methods.InOrder()) {
+      parts_.fence->AddMethod(method->path, method->handler, method->calls, &method->kind);
+    }
   }
   if (absl::Status started = StartExecutor(); !started.ok()) return started;
   std::vector<CallObserver*> observers = options_.observers;

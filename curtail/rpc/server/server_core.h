@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "curtail/exec/executor.h"
-#include "curtail/rpc/client/response_receiver.h"
+#include "curtail/rpc/call/response_receiver.h"
 #include "curtail/rpc/server.h"
 #include "curtail/rpc/server/adaptation.h"
 #include "curtail/rpc/server/fence_limits.h"

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "curtail/base/strings.h"
-#include "curtail/rpc/serialize.h"
+#include "curtail/rpc/call/serialize.h"
 #include "curtail/rpc/stream.h"
 #include "google/protobuf/message_lite.h"
 

@@ -11,8 +11,8 @@
 #include "curtail/base/mutex.h"
 #include "curtail/exec/task.h"
 #include "curtail/rpc/async_stream.h"
-#include "curtail/rpc/client/lane.h"
-#include "curtail/rpc/client/response_receiver.h"
+#include "curtail/rpc/call/lane.h"
+#include "curtail/rpc/call/response_receiver.h"
 #include "curtail/rpc/context.h"
 #include "curtail/rpc/stream.h"
 

@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "curtail/rpc/rpc_testing.h"
-#include "curtail/rpc/tls_testing.h"
 #include "curtail/rpc/transport/socket.h"
+#include "curtail/rpc/transport/tls_testing.h"
 
 namespace curtail {
 

@@ -2,7 +2,7 @@
 #include "curtail/load/message/internal/reflection_client.h"
 
 #include "curtail/base/strings.h"
-#include "curtail/rpc/client/message_bytes.h"
+#include "curtail/rpc/call/message_bytes.h"
 
 namespace curtail::internal {
 namespace {

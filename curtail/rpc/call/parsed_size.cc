@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/rpc/call/parsed_size.h"
+
+#include <cstdint>
+#include <unordered_map>
+
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/descriptor.pb.h"
+#include "google/protobuf/message.h"
+
+namespace curtail::internal {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+
+// malloc and a repeated field's pointer add so much to an object.
+constexpr size_t kObject = 24;
+constexpr size_t kUnknownField = 32;  // a vector's entries of 16, which double
+constexpr size_t kMapEntry = 64;      // a node and its place in the table
+constexpr int kDepth = 100;           // protobuf's own limit
+
+// Walks along the wire format (protobuf.dev/programming-guides/encoding).
+class Walk {
+ public:
+  Walk(const google::protobuf::Message& message, size_t most)
+      : factory_(*message.GetReflection()->GetMessageFactory()), most_(most) {}
+
+  // False: the bytes are malformed, or there are enough of them.
+  bool Add(const Descriptor& type, std::string_view in, int depth) {
+    sum_ += SizeOf(type);
+    while (!in.empty()) {
+      uint64_t tag;
+      if (sum_ > most_ || !Varint(&in, &tag) || !AddField(type, tag, &in, depth)) return false;
+    }
+    return true;
+  }
+  size_t sum() const { return sum_; }
+
+ private:
+  static bool Varint(std::string_view* in, uint64_t* value) {
+    *value = 0;
+    for (size_t i = 0; i < in->size() && i < 10; ++i) {
+      const auto byte = static_cast<uint8_t>((*in)[i]);
+      *value |= uint64_t{byte & 0x7fu} << (7 * i);
+      if (byte >= 0x80) continue;
+      in->remove_prefix(i + 1);
+      return true;
+    }
+    return false;
+  }
+
+  static bool Skip(std::string_view* in, size_t bytes) {
+    if (in->size() < bytes) return false;
+    in->remove_prefix(bytes);
+    return true;
+  }
+
+  bool AddField(const Descriptor& type, uint64_t tag, std::string_view* in, int depth) {
+    const FieldDescriptor* const field = type.FindFieldByNumber(static_cast<int>(tag >> 3));
+    uint64_t value;
+    switch (tag & 7) {
+      case 0:
+        AddNumber(field);
+        return Varint(in, &value);
+      case 1:
+        AddNumber(field);
+        return Skip(in, 8);
+      case 2:
+        if (!Varint(in, &value) || value > in->size()) return false;
+        return AddLong(field, in->substr(0, value), depth) && Skip(in, value);
+      case 3:  // a group: its fields count as if they were of this message
+        sum_ += kObject + kUnknownField;
+        return true;
+      case 4:
+        return true;
+      case 5:
+        AddNumber(field);
+        return Skip(in, 4);
+      default:
+        return false;
+    }
+  }
+
+  void AddNumber(const FieldDescriptor* field) {
+    if (field == nullptr) {
+      sum_ += kUnknownField;
+    } else if (field->is_repeated()) {
+      sum_ += 2 * sizeof(uint64_t);
+    }
+  }
+
+  bool AddLong(const FieldDescriptor* field, std::string_view content, int depth) {
+    if (field != nullptr && field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+      sum_ += kObject;
+      return depth > 0 && Add(*field->message_type(), content, depth - 1);
+    }
+    if (field != nullptr && field->cpp_type() != FieldDescriptor::CPPTYPE_STRING) {
+      sum_ += content.size() * sizeof(uint64_t);  // packed: of a byte each, at worst
+    } else {
+      sum_ += kObject + sizeof(std::string) + content.size() + (field == nullptr ? kUnknownField : 0);
+    }
+    return true;
+  }
+
+  size_t SizeOf(const Descriptor& type) {
+    if (type.options().map_entry()) return kMapEntry;  // it has no object of its own
+    const auto [it, is_new] = sizes_.try_emplace(&type, 0);
+    if (is_new) it->second = factory_.GetPrototype(&type)->SpaceUsedLong();
+    return it->second;
+  }
+
+  google::protobuf::MessageFactory& factory_;
+  const size_t most_;
+  size_t sum_ = 0;
+  std::unordered_map<const Descriptor*, size_t> sizes_;
+};
+
+}  // namespace
+
+size_t ParsedSize(std::string_view bytes, const google::protobuf::MessageLite& type, size_t most) {
+  const auto* const message = dynamic_cast<const google::protobuf::Message*>(&type);
+  if (message == nullptr) return 0;
+  Walk walk(*message, most);
+  walk.Add(*message->GetDescriptor(), bytes, kDepth);
+  return walk.sum();
+}
+
+}  // namespace curtail::internal

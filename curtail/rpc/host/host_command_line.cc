@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curtail/rpc/host/host_command_line.h"
+
+#include <iostream>
+#include <sstream>
+#include <string>
+
+#include "absl/strings/str_join.h"
+#include "curtail/base/log.h"
+#include "curtail/base/strings.h"
+#include "curtail/base/terminal.h"
+
+namespace curtail::internal {
+namespace {
+
+constexpr int kBadConfiguration = 104;
+
+// `text` is CLI11's about a wrong command line; it ends its lines itself.
+void LogComplaint(std::string text) {
+  while (text.ends_with('\n')) text.pop_back();
+  if (!text.empty()) Log(Severity::kError, text, {}, /*from=*/"");
+}
+
+}  // namespace
+
+int RefuseStart(std::string_view program, const absl::Status& status) {
+  Log(Severity::kError, Message(status), {}, program);
+  return kBadConfiguration;
+}
+
+HostCommandLine::HostCommandLine(const HostProgram& program)
+    : program_(program), app_(program.title, program.name) {
+  app_.footer(program.examples);
+  app_.allow_extras();  // so that they are named one by one
+}
+
+void HostCommandLine::AddHostFlags(HostFlags* f, bool words) {
+  Flags& flags = flags_.emplace_back(&app_);
+  const bool choice = !(program_.services.size() == 1 && program_.services.front().name.empty());
+  if (choice) {
+    std::vector<std::string> names;
+    for (const HostedService& service : program_.services) names.push_back(service.name);
+    // The names are in the text, as CLI11 writes those of IsMember as one word that no terminal has room for.
+    app_.add_option("--service", f->services,
+                    Join("What to be; several, with commas, call each other in one process: ",
+                         absl::StrJoin(names, ", ")))
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->check(CLI::IsMember(names).description(""));
+    flags.Add("--monolith", &f->monolith, "Be all services in one process, which call each other there");
+    flags.Add("--instances", &f->instances, "SERVICE=COUNT: with --monolith, how many of a service [1]");
+    flags.Add("--memory", &f->memory, "Print how many bytes this service will hold, and exit");
+  }
+  AddServingFlags(flags, f, program_.policies);
+  if (choice || words) AddInstanceFlags(flags, f);
+  for (const HostedService& service : program_.services) {
+    if (service.flags) service.flags(flags);
+  }
+  if (words) app_.add_option("WORDS", f->words, "What the service itself is told");
+}
+
+void HostCommandLine::AddCommands() {
+  for (const HostCommand& command : program_.commands) {
+    CLI::App* const sub = app_.add_subcommand(command.name, command.help);
+    sub->footer(command.examples);  // else it has the program's
+    if (command.flags) command.flags(flags_.emplace_back(sub));
+    sub->allow_extras();
+    commands_.emplace_back(sub, &command);
+  }
+}
+
+std::optional<int> HostCommandLine::Parse(int argc, char** argv) {
+  try {
+    app_.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    std::ostringstream help, complaint;
+    const int code = app_.exit(error, help, complaint);
+    std::cout << HelpForTerminal(help.str());
+    LogComplaint(complaint.str());
+    return code == 0 ? 0 : kBadConfiguration;
+  }
+  const std::vector<std::string> unknown = app_.remaining(/*recurse=*/true);
+  if (unknown.empty()) return std::nullopt;
+  return RefuseStart(program_.name,
+                     absl::InvalidArgumentError(Join(unknown.front(), ": unknown flag or word; see --help")));
+}
+
+const HostCommand* HostCommandLine::command() const {
+  for (const auto& [sub, command] : commands_) {
+    if (*sub) return command;
+  }
+  return nullptr;
+}
+
+}  // namespace curtail::internal
