@@ -16,7 +16,7 @@
 #include "bank.curtail.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/strings.h"
-#include "curtail/load/drive/choice.h"
+#include "curtail/load/message/choice.h"
 
 namespace curtail::bank {
 namespace {

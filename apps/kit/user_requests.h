@@ -13,14 +13,14 @@
 #include "absl/status/statusor.h"
 #include "apps/kit/fill.h"
 #include "apps/kit/requests.h"
-#include "curtail/load/drive/choice.h"
+#include "curtail/load/message/choice.h"
 #include "curtail/load/message/workload.h"
 
 namespace curtail::apps {
 
 struct UserWorkloadOptions {
   std::string mix = "mixed";
-  std::string users = "uniform";  // who sends: also "zipf:S" or "skew:S", see curtail/load/drive/choice.h
+  std::string users = "uniform";  // who sends: also "zipf:S" or "skew:S", see curtail/load/message/choice.h
   uint64_t seed = 1;
   RequestOptions given;     // for the application's own options
   std::string folder = {};  // where the fill command has left the sessions, and what else it leaves

@@ -6,7 +6,7 @@
 #include "apps/social/data.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/strings.h"
-#include "curtail/load/drive/choice.h"
+#include "curtail/load/message/choice.h"
 #include "social.curtail.h"
 
 namespace curtail::social {

@@ -35,11 +35,12 @@ absl::Status TargetStream::Begin(Channel& channel, std::string_view path, Metada
   head.metadata = std::move(metadata);
   head.encoding = impl.options.encoding;
   if (!impl.options.interceptors.empty()) {
-    if (absl::Status refused = leaving.Before(channel, path, head.metadata); !refused.ok()) return refused;
+    absl::Status refused = leaving.Before(impl.options.interceptors, impl.Outgoing(path), head.metadata);
+    if (!refused.ok()) return refused;
   }
   auto connection = impl.Acquire(impl.client->lane(0).poller(), now, head.metadata);
   if (!connection.ok()) {
-    if (leaving.passed()) leaving.After(channel, path, connection.status());
+    if (leaving.passed()) leaving.After(impl.options.interceptors, impl.Outgoing(path), connection.status());
     return connection.status();
   }
   stream = this;
@@ -104,7 +105,8 @@ void TargetStream::Finished() {
   if (absl::IsCancelled(end) && deadline_.Expired()) {
     end = absl::DeadlineExceededError("deadline exceeded on a stream");
   }
-  if (leaving.passed()) leaving.After(*channel_, head.path, end);
+  const Channel::Impl& impl = channel_->impl();
+  if (leaving.passed()) leaving.After(impl.options.interceptors, impl.Outgoing(head.path), end);
   OnEnd(end, std::move(ClientCall::metadata));
 }
 

@@ -107,20 +107,6 @@ void SendOnSchedule(internal::Driver& driver, Arrivals arrivals, Nanos warmup) {
 
 }  // namespace
 
-std::string Describe(const StreamOptions& options) {
-  switch (options.kind) {
-    case StreamOptions::Kind::kBoth:
-      return absl::StrFormat("a request is a message and its answer, on %d stream%s", options.count,
-                             options.count == 1 ? "" : "s in turn");
-    case StreamOptions::Kind::kRequests:
-      return absl::StrFormat("a request is a stream of %d message%s and its reply", options.count,
-                             options.count == 1 ? "" : "s");
-    case StreamOptions::Kind::kReplies:
-      return "a request is a message and the stream of its replies";
-  }
-  return "";
-}
-
 LoadPlan PlanOpenLoop(const RunOptions& options, const Workload& workload, const Schedule& schedule) {
   const RateCurve& curve = schedule.curve();
   LoadPlan plan = PlanOf(options, workload);

@@ -25,7 +25,7 @@
 #include "curtail/load/message/metadata_template.h"
 #include "curtail/load/message/workload.h"
 #include "curtail/load/report/result.h"
-#include "curtail/rpc/channel.h"
+#include "curtail/load/target/target_options.h"
 
 namespace curtail {
 
@@ -41,42 +41,7 @@ class RunObserver {
   virtual void Ended(Nanos due, Nanos latency, bool ok) = 0;
 };
 
-// How requests travel to targets that are URLs.
-struct HttpOptions {
-  std::string verb = "GET";
-  // HTTP/2, without TLS with prior knowledge; otherwise HTTP/1.1 with connections that are kept
-  // alive, each with one request at a time.
-  bool http2 = false;
-};
-
-// How requests travel to a gRPC method that streams, and what a request is there.
-struct StreamOptions {
-  enum class Kind {
-    // Messages both ways: a message, until the next one comes back. Each stream answers in order.
-    kBoth,
-    // Messages of the client: a stream of them, until its reply.
-    kRequests,
-    // Messages of the server: one message, until the end of the stream.
-    kReplies,
-  };
-  Kind kind = Kind::kBoth;
-  // kBoth: streams to each target, which stay open and take requests in turn. kRequests: messages
-  // of a stream, all alike.
-  int count = 1;
-};
-// "a request is a message and its answer, on 4 streams in turn"
-std::string Describe(const StreamOptions& options);
-
-struct RunOptions {
-  // "host:port" or "unix:/path" each; with `http` a URL each. Requests go to them in turn.
-  std::vector<std::string> targets;
-  // If set, requests speak HTTP: an answer with a status of 2xx is OK, another one has failed.
-  // Requests are the workload's messages as bodies; metadata become header fields.
-  std::optional<HttpOptions> http;
-  // If set, the workload's method streams.
-  std::optional<StreamOptions> stream;
-  // Connections to each target, TLS, the longest reply, the service config.
-  ChannelOptions channel;
+struct RunOptions : TargetOptions {
   // How often that makes a call again at most, for the report.
   int retries = 0;
   // Sent with every request.

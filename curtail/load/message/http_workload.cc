@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "curtail/base/strings.h"
-#include "curtail/load/drive/choice.h"
+#include "curtail/load/message/choice.h"
 #include "curtail/load/message/internal/text_template.h"
 
 namespace curtail {

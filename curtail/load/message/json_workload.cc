@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "curtail/base/strings.h"
-#include "curtail/load/drive/choice.h"
+#include "curtail/load/message/choice.h"
 #include "curtail/load/message/internal/json_message.h"
 #include "curtail/load/message/internal/json_reader.h"
 #include "curtail/load/message/json_template.h"

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <utility>
 
-#include "curtail/load/drive/choice.h"
+#include "curtail/load/message/choice.h"
 
 namespace curtail {
 

@@ -19,7 +19,7 @@ void Abandon(std::shared_ptr<void> thing) {
 
 }  // namespace
 
-GrpcClient::GrpcClient(const RunOptions& options) : client_(std::make_unique<Client>()) {
+GrpcClient::GrpcClient(const TargetOptions& options) : client_(std::make_unique<Client>()) {
   ChannelOptions channel = options.channel;
   channel.arrival_times = !options.stream;
   for (const std::string& target : options.targets) {

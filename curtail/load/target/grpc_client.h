@@ -9,7 +9,7 @@ namespace curtail::internal {
 
 class GrpcClient : public LoadClient {
  public:
-  explicit GrpcClient(const RunOptions& options);
+  explicit GrpcClient(const TargetOptions& options);
   ~GrpcClient() override;
 
   absl::Status Resolve() override;

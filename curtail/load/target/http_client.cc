@@ -25,7 +25,7 @@ constexpr double kQueuedShare = 0.001;
 
 }  // namespace
 
-HttpClient::HttpClient(const RunOptions& options)
+HttpClient::HttpClient(const TargetOptions& options)
     : options_(options.channel),
       http2_(options.http->http2),
       limits_{.max_body_bytes = options.channel.max_message_bytes} {

@@ -22,7 +22,7 @@ namespace curtail::internal {
 class HttpClient final : public LoadClient, private HttpConnection::Owner {
  public:
   // REQUIRES: options.http is set.
-  explicit HttpClient(const RunOptions& options);
+  explicit HttpClient(const TargetOptions& options);
   ~HttpClient() override;
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;

@@ -8,7 +8,7 @@
 
 namespace curtail::internal {
 
-std::unique_ptr<LoadClient> MakeLoadClient(const RunOptions& options, const Journey* journey) {
+std::unique_ptr<LoadClient> MakeLoadClient(const TargetOptions& options, const Journey* journey) {
   if (journey != nullptr) {
     return std::make_unique<JourneyClient>(MakeLoadClient(options), *journey);
   }

@@ -14,8 +14,8 @@
 
 #include "absl/status/status.h"
 #include "curtail/base/clock.h"
-#include "curtail/load/drive/runner.h"
-#include "curtail/rpc/channel.h"
+#include "curtail/load/message/journey.h"
+#include "curtail/load/target/target_options.h"
 
 namespace curtail::internal {
 
@@ -64,6 +64,6 @@ class LoadClient {
 };
 
 // The client that `options` ask for; with a journey, which outlives it, one whose requests are journeys.
-std::unique_ptr<LoadClient> MakeLoadClient(const RunOptions& options, const Journey* journey = nullptr);
+std::unique_ptr<LoadClient> MakeLoadClient(const TargetOptions& options, const Journey* journey = nullptr);
 
 }  // namespace curtail::internal

@@ -10,11 +10,28 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_format.h"
 #include "curtail/base/strings.h"
 #include "curtail/rpc/call/lane.h"
 #include "curtail/rpc/client/channel_impl.h"
 
-namespace curtail::internal {
+namespace curtail {
+
+std::string Describe(const StreamOptions& options) {
+  switch (options.kind) {
+    case StreamOptions::Kind::kBoth:
+      return absl::StrFormat("a request is a message and its answer, on %d stream%s", options.count,
+                             options.count == 1 ? "" : "s in turn");
+    case StreamOptions::Kind::kRequests:
+      return absl::StrFormat("a request is a stream of %d message%s and its reply", options.count,
+                             options.count == 1 ? "" : "s");
+    case StreamOptions::Kind::kReplies:
+      return "a request is a message and the stream of its replies";
+  }
+  return "";
+}
+
+namespace internal {
 
 using Kind = StreamOptions::Kind;
 
@@ -152,7 +169,7 @@ class StreamClient::Stream final : public ClientCall, public ClientStreamEvents,
   int left_ = 0;                 // the others: how often `message` is still to be sent
 };
 
-StreamClient::StreamClient(const RunOptions& options)
+StreamClient::StreamClient(const TargetOptions& options)
     : GrpcClient(options), options_(*options.stream), encoding_(options.channel.encoding) {
   answered_.resize(options.targets.size());
   if (options_.kind != Kind::kBoth) return;
@@ -278,4 +295,5 @@ void StreamClient::End(Completion* done, absl::Status status, std::string reply)
   if (!dropping_) done->Done(std::move(status), std::move(reply));
 }
 
-}  // namespace curtail::internal
+}  // namespace internal
+}  // namespace curtail

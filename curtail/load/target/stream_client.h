@@ -20,7 +20,7 @@ namespace curtail::internal {
 class StreamClient final : public GrpcClient {
  public:
   // REQUIRES: options.stream
-  explicit StreamClient(const RunOptions& options);
+  explicit StreamClient(const TargetOptions& options);
   ~StreamClient() override;
 
   void Start(size_t target, std::string_view method, Deadline deadline, const Metadata& metadata,

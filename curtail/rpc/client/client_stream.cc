@@ -14,6 +14,7 @@
 #include "curtail/exec/executor.h"
 #include "curtail/exec/fiber.h"
 #include "curtail/rpc/call/observed_call.h"
+#include "curtail/rpc/call/outcome.h"
 #include "curtail/rpc/call/overload.h"
 #include "curtail/rpc/channel.h"
 #include "curtail/rpc/client/call_policy.h"
@@ -99,7 +100,7 @@ class StreamCallOfClient final : public ClientStreamCall,
     {
       MutexLock lock(mu_);
       if (ended_) return;
-      CutOff(absl::CancelledError("cancelled by the caller"));
+      CutOff(CancelledByCaller());
       if (pending_) {
         pending_ = false;
         over_ = ended_ = true;
@@ -115,7 +116,7 @@ class StreamCallOfClient final : public ClientStreamCall,
   // Fills in the head. Errors: why the call does not begin.
   absl::Status Prepare(std::string_view path) {
     Channel::Impl& impl = channel_.impl();
-    if (ctx_.cancelled()) return absl::CancelledError("cancelled by the caller");
+    if (ctx_.cancelled()) return CancelledByCaller();
     const TimePoint now = Now();
     attempts_.Begin(impl.policy(), path, ctx_.call_options().wait_for_ready);
     const MethodConfig* const method = attempts_.method();

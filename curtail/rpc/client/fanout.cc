@@ -7,6 +7,7 @@
 #include "curtail/base/strings.h"
 #include "curtail/exec/receiver.h"
 #include "curtail/rpc/call/observed_call.h"
+#include "curtail/rpc/call/outcome.h"
 #include "curtail/rpc/call/overload.h"
 #include "curtail/rpc/call/serialize.h"
 #include "curtail/rpc/call/server_fence.h"
@@ -73,7 +74,7 @@ bool Fanout::Members::Recycle() {
 }
 
 absl::Status Fanout::Refusal() {
-  if (ctx_.cancelled()) return absl::CancelledError("cancelled by the caller");
+  if (ctx_.cancelled()) return CancelledByCaller();
   now_ = Now();
   if (ctx_.deadline().when() <= now_) return LateCallError(ctx_, size());
   return absl::OkStatus();
@@ -345,7 +346,7 @@ absl::Status Fanout::Outcome(size_t i, bool cancelled, bool expired) {
   if (call.again != kNever) return CutShort(i, cancelled);
   if (!absl::IsCancelled(call.status) && !absl::IsDeadlineExceeded(call.status))
     return std::move(call.status);
-  if (cancelled) return absl::CancelledError("cancelled by the caller");
+  if (cancelled) return CancelledByCaller();
   if (expired || call.deadline.Expired()) {
     return absl::DeadlineExceededError(
         Join("deadline exceeded while waiting for ", batch_.channels[i]->target()));
@@ -354,7 +355,7 @@ absl::Status Fanout::Outcome(size_t i, bool cancelled, bool expired) {
 }
 
 absl::Status Fanout::CutShort(size_t i, bool cancelled) const {
-  if (cancelled) return absl::CancelledError("cancelled by the caller");
+  if (cancelled) return CancelledByCaller();
   return absl::DeadlineExceededError(Join("deadline exceeded while waiting to call ",
                                           batch_.channels[i]->target(), ": ", Message(members_[i].status)));
 }

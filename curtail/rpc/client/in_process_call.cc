@@ -21,6 +21,7 @@
 #include "curtail/rpc/async.h"
 #include "curtail/rpc/call/intercepted_call.h"
 #include "curtail/rpc/call/observed_call.h"
+#include "curtail/rpc/call/outcome.h"
 #include "curtail/rpc/call/overload.h"
 #include "curtail/rpc/client/channel_impl.h"
 #include "curtail/rpc/client/in_process_call.h"
@@ -95,7 +96,7 @@ absl::Status ParseReply(const std::string& bytes, MessageLite* reply) {
 
 // Why the call must not begin at all, if so.
 absl::Status Refusal(const Context& ctx, const Call& call) {
-  if (ctx.cancelled()) return absl::CancelledError("cancelled by the caller");
+  if (ctx.cancelled()) return CancelledByCaller();
   if (ctx.deadline().Expired()) return LateCallError(ctx);
   if (ctx.depth() > InProcess::kMaxDepth) {
     return absl::ResourceExhaustedError(Join("calls in this process nest more than ", InProcess::kMaxDepth,
@@ -197,18 +198,6 @@ class ToldCall {
 
   ChildCall told_;
 };
-
-// Runs `f`, in which exceptions of user code end.
-template <class F>
-absl::Status Guarded(std::string_view path, F f) {
-  try {
-    return f();
-  } catch (const std::exception& e) {
-    return absl::InternalError(Join("exception in handler of ", path, ": ", e.what()));
-  } catch (...) {
-    return absl::InternalError(Join("exception in handler of ", path));
-  }
-}
 
 absl::Status RunOverBytes(Context& ctx, const Call& call) {
   if (!call.method->handler) {

@@ -22,6 +22,7 @@
 #include "curtail/exec/fiber.h"
 #include "curtail/rpc/call/intercepted_call.h"
 #include "curtail/rpc/call/observed_call.h"
+#include "curtail/rpc/call/outcome.h"
 #include "curtail/rpc/call/overload.h"
 #include "curtail/rpc/cancellable.h"
 #include "curtail/rpc/channel.h"
@@ -236,7 +237,7 @@ class LocalStream final : private LocalEnd, private Task, private Cancellable {
     context_.Cancel();
     MutexLock lock(mu_);
     over_ = true;
-    CutOff(absl::CancelledError("cancelled by the caller"));
+    CutOff(CancelledByCaller());
   }
   void Unref() {
     if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
@@ -296,15 +297,7 @@ class LocalStream final : private LocalEnd, private Task, private Cancellable {
         this);
   }
   void Run(const WaitHint&) override {
-    absl::Status status;
-    try {
-      status = method_->stream(context_, *this);
-    } catch (const std::exception& e) {
-      status = absl::InternalError(Join("exception in handler of ", path_, ": ", e.what()));
-    } catch (...) {
-      status = absl::InternalError(Join("exception in handler of ", path_));
-    }
-    End(std::move(status));
+    End(Guarded(path_, [this] { return method_->stream(context_, *this); }));
   }
   void Drop() override { End(absl::UnavailableError("the server has stopped")); }
   std::string_view name() const override { return path_; }
@@ -398,12 +391,12 @@ class LocalCall final : public ClientStreamCall, private Cancellable {
   }
   const Metadata& Head() override { return end_.Head(); }
   void Cancel() override {
-    if (end_.CutOffBy(absl::CancelledError("cancelled by the caller"))) stream_->Cancel();
+    if (end_.CutOffBy(CancelledByCaller())) stream_->Cancel();
   }
 
  private:
   absl::Status Begin(std::string_view path, const WaitHint& hint) {
-    if (ctx_.cancelled()) return absl::CancelledError("cancelled by the caller");
+    if (ctx_.cancelled()) return CancelledByCaller();
     if (ctx_.deadline().Expired()) return LateCallError(ctx_);
     const Channel::Impl& channel = channel_.impl();
     if (!channel.options.interceptors.empty()) {

@@ -9,6 +9,7 @@
 #include "curtail/exec/blocking.h"
 #include "curtail/exec/executor.h"
 #include "curtail/exec/fiber.h"
+#include "curtail/rpc/call/outcome.h"
 #include "curtail/rpc/server/server_connection.h"
 #include "curtail/rpc/server/stream_call.h"
 #include "curtail/rpc/server/watch_call.h"
@@ -171,14 +172,10 @@ class UnaryCall final : public ServerCall {
     const bool timed = Timed(method);
     const TimePoint begin = timed ? Now() : TimePoint();
     beginning = this;
-    absl::Status thrown;
-    try {
+    absl::Status thrown = internal::Guarded(method.handler.name, [&] {
       method.handler.continuation(context_, request_, Responder(this));
-    } catch (const std::exception& e) {
-      thrown = absl::InternalError(Join("exception in handler of ", method.handler.name, ": ", e.what()));
-    } catch (...) {
-      thrown = absl::InternalError(Join("exception in handler of ", method.handler.name));
-    }
+      return absl::OkStatus();
+    });
     const bool gave_up = beginning == nullptr;
     beginning = nullptr;
     if (!thrown.ok() && gave_up) return Finish(std::move(thrown));
@@ -268,14 +265,8 @@ absl::Status ServerCall::RunHandler(std::string_view request, const WaitHint& hi
   const TimePoint begin = timed ? Now() : TimePoint();
   SleepCounter sleeps;
   if (hint.stand_ins) sleeps.Begin(*method_);
-  absl::Status status;
-  try {  // the one place where exceptions of user code end
-    status = method_->handler.handler(context_, request, reply);
-  } catch (const std::exception& e) {
-    status = absl::InternalError(Join("exception in handler of ", method_->handler.name, ": ", e.what()));
-  } catch (...) {
-    status = absl::InternalError(Join("exception in handler of ", method_->handler.name));
-  }
+  absl::Status status = internal::Guarded(method_->handler.name,
+                                          [&] { return method_->handler.handler(context_, request, reply); });
   context_.observed_ = nullptr;
   if (timed) {
     const Nanos suspended = fiber != nullptr ? fiber->suspended() : Nanos::zero();

@@ -15,6 +15,7 @@
 #include <string>
 
 #include "curtail/rpc/call/call_metadata.h"
+#include "curtail/rpc/call/outcome.h"
 #include "curtail/rpc/server/server_connection.h"
 
 namespace curtail {
@@ -83,7 +84,7 @@ absl::Status ServerCall::Begin(const WaitHint& hint) {
     return absl::DeadlineExceededError(left <= Nanos::zero() ? "deadline exceeded while queued"
                                                              : "too little time was left after the queue");
   }
-  if (context_.cancelled()) return absl::CancelledError("cancelled by the caller");
+  if (context_.cancelled()) return internal::CancelledByCaller();
   if (connection_->overloaded()) [[unlikely]] {
     return absl::ResourceExhaustedError("the server holds too much for this client");
   }

@@ -13,6 +13,7 @@
 #include "curtail/base/strings.h"
 #include "curtail/exec/executor.h"
 #include "curtail/exec/fiber.h"
+#include "curtail/rpc/call/outcome.h"
 #include "curtail/rpc/cancellable.h"
 #include "curtail/rpc/stream/stream_pipe.h"
 
@@ -37,9 +38,7 @@ class StreamCall final : public ServerCall, private StreamPipe, private Cancella
     Ref();
     return true;
   }
-  void OnOver(bool ok) override {
-    StreamPipe::OnOver(ok ? absl::OkStatus() : absl::CancelledError("cancelled by the caller"), ok);
-  }
+  void OnOver(bool ok) override { StreamPipe::OnOver(ok ? absl::OkStatus() : CancelledByCaller(), ok); }
   void OnWritable(wire::Session& session) override { Carry(session, id_, /*posted=*/false); }
   void OnTurn(wire::Session& session) override { Carry(session, id_, /*posted=*/true); }
   size_t queued_bytes() const override { return 0; }  // bounded by the pipe
@@ -101,15 +100,7 @@ class StreamCall final : public ServerCall, private StreamPipe, private Cancella
 
   absl::Status RunHandler() {
     const MethodHandler& handler = method_->handler;
-    absl::Status status;
-    try {
-      status = handler.stream(ServerCall::context_, *this);
-    } catch (const std::exception& e) {
-      return absl::InternalError(Join("exception in handler of ", handler.name, ": ", e.what()));
-    } catch (...) {
-      return absl::InternalError(Join("exception in handler of ", handler.name));
-    }
-    return Whole(std::move(status));
+    return Whole(Guarded(handler.name, [&] { return handler.stream(ServerCall::context_, *this); }));
   }
 
   void End(absl::Status status) {

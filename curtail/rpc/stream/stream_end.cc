@@ -31,6 +31,7 @@
 
 #include "curtail/exec/executor.h"
 #include "curtail/exec/fiber.h"
+#include "curtail/rpc/call/outcome.h"
 
 namespace curtail::internal {
 namespace {
@@ -114,7 +115,7 @@ bool StreamEnd::TryOrCut(StreamStep& step) {
   if (Try(step)) return true;
   if (step.kind == StreamStep::Kind::kGone) return false;
   if (ctx_.cancelled()) {
-    CutOff(absl::CancelledError("cancelled by the caller"));
+    CutOff(CancelledByCaller());
   } else if (deadline().Expired()) {
     CutOff(absl::DeadlineExceededError("deadline exceeded on a stream"));
   } else {

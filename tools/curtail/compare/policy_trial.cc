@@ -120,7 +120,8 @@ absl::Status Trial::Run(const PolicyChoice& policy, const Scenario& scenario, ui
 
   Live live;
   CallLog log(scenario.curve.total());
-  RunOptions run{.targets = {(*mid_tier)->address()}};
+  RunOptions run;
+  run.targets = {(*mid_tier)->address()};
   run.workload_name = application_.name;
   run.schedule_name = scenario.name;
   run.timeout = kTimeout;

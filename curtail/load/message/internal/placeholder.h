@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "curtail/load/drive/choice.h"
+#include "curtail/load/message/choice.h"
 #include "curtail/load/message/internal/reply_fields.h"
 
 namespace curtail::internal {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curtail/load/drive/choice.h"
+#include "curtail/load/message/choice.h"
 
 #include <cmath>
 #include <string>
