@@ -14,7 +14,7 @@
 #include "apps/bank/bank_testing.h"
 #include "apps/bank/books.h"
 #include "apps/bank/data.h"
-#include "apps/kit/accounts/secrets.h"
+#include "apps/kit/data/secrets.h"
 #include "apps/kit/fill.h"
 #include "bank.curtail.h"
 #include "curtail/base/rng.h"

@@ -3,7 +3,7 @@
 // workload.h - the requests of `curtail load bank`: mixes, as docs/applications.md lists them, of customers whom Fill() has left.
 #pragma once
 
-#include "apps/kit/user_requests.h"
+#include "apps/kit/accounts/user_requests.h"
 
 namespace curtail::bank {
 

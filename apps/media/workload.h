@@ -4,7 +4,7 @@
 // lists of a movie's reviews, 6 of a user's; `mixed` is 90 of `browse` and 10 of `compose`.
 #pragma once
 
-#include "apps/kit/user_requests.h"
+#include "apps/kit/accounts/user_requests.h"
 
 namespace curtail::media {
 

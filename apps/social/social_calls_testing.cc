@@ -5,7 +5,7 @@
 
 #include <atomic>
 
-#include "apps/kit/accounts/secrets.h"
+#include "apps/kit/data/secrets.h"
 #include "apps/social/data.h"
 #include "apps/social/social_testing.h"
 

@@ -11,8 +11,8 @@
 #include <thread>
 
 #include "apps/kit/accounts/gone.h"
-#include "apps/kit/accounts/secrets.h"
 #include "apps/kit/data/folder.h"
+#include "apps/kit/data/secrets.h"
 #include "apps/kit/index/text_index.h"
 #include "apps/kit/once.h"
 #include "apps/kit/run_here.h"

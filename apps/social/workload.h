@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "apps/kit/user_requests.h"
+#include "apps/kit/accounts/user_requests.h"
 #include "apps/social/people.h"
 #include "curtail/load/message/workload.h"
 

@@ -12,7 +12,7 @@
 #include "bench/common/program.h"
 #include "bench/common/report.h"
 #include "bench/common/spread.h"
-#include "curtail/exec/thread_stats.h"
+#include "curtail/exec/internal/thread_stats.h"
 #include "curtail/load/report/result.h"
 #include "plan.h"
 #include "pools.h"

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "curtail/deploy/deployment.h"
 #include "curtail/deploy/process/process.h"
-#include "curtail/exec/thread_stats.h"
+#include "curtail/exec/internal/thread_stats.h"
 
 namespace curtail::deploy {
 

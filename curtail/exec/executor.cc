@@ -81,8 +81,8 @@
 #include "curtail/base/cpus.h"
 #include "curtail/base/strings.h"
 #include "curtail/exec/blocking.h"
-#include "curtail/exec/executor_thread.h"
-#include "curtail/exec/fifo_order.h"
+#include "curtail/exec/internal/executor_thread.h"
+#include "curtail/exec/internal/fifo_order.h"
 #include "curtail/exec/signals.h"
 
 namespace curtail {

@@ -22,15 +22,15 @@
 #include "curtail/base/mutex.h"
 #include "curtail/exec/config.h"
 #include "curtail/exec/fiber.h"
-#include "curtail/exec/guard_pace.h"
+#include "curtail/exec/internal/guard_pace.h"
+#include "curtail/exec/internal/spin_budget.h"
+#include "curtail/exec/internal/ticker.h"
 #include "curtail/exec/order.h"
 #include "curtail/exec/parker.h"
 #include "curtail/exec/poller.h"
 #include "curtail/exec/receiver.h"
-#include "curtail/exec/spin_budget.h"
 #include "curtail/exec/stats.h"
 #include "curtail/exec/task.h"
-#include "curtail/exec/ticker.h"
 
 namespace curtail {
 

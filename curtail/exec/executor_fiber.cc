@@ -21,7 +21,7 @@
 #include <algorithm>
 
 #include "curtail/exec/executor.h"
-#include "curtail/exec/executor_thread.h"
+#include "curtail/exec/internal/executor_thread.h"
 
 namespace curtail {
 namespace {

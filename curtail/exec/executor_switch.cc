@@ -6,7 +6,7 @@
 
 #include "curtail/base/strings.h"
 #include "curtail/exec/executor.h"
-#include "curtail/exec/executor_thread.h"
+#include "curtail/exec/internal/executor_thread.h"
 
 namespace curtail {
 

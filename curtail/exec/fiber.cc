@@ -30,7 +30,7 @@
 #include <utility>
 
 #include "curtail/base/strings.h"
-#include "curtail/exec/stack.h"
+#include "curtail/exec/internal/stack.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define CURTAIL_ASAN 1

@@ -19,7 +19,7 @@
 
 #include "curtail/base/testing.h"
 #include "curtail/exec/executor.h"
-#include "curtail/exec/fifo_order.h"
+#include "curtail/exec/internal/fifo_order.h"
 
 namespace curtail {
 namespace {

@@ -15,7 +15,7 @@
 #include "absl/status/status.h"
 #include "curtail/base/clock.h"
 #include "curtail/base/mutex.h"
-#include "curtail/exec/spin_budget.h"
+#include "curtail/exec/internal/spin_budget.h"
 #include "curtail/exec/task.h"
 
 namespace curtail {

@@ -14,8 +14,8 @@
 #include <string_view>
 
 #include "curtail/base/rng.h"
-#include "curtail/exec/fifo_order.h"
-#include "curtail/exec/priority_order.h"
+#include "curtail/exec/internal/fifo_order.h"
+#include "curtail/exec/internal/priority_order.h"
 
 namespace curtail {
 namespace {

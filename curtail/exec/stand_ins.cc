@@ -37,8 +37,8 @@
 #include <vector>
 
 #include "curtail/exec/executor.h"
-#include "curtail/exec/executor_thread.h"
-#include "curtail/exec/thread_activity.h"
+#include "curtail/exec/internal/executor_thread.h"
+#include "curtail/exec/internal/thread_activity.h"
 
 namespace curtail {
 namespace {

@@ -10,7 +10,7 @@
 #include "curtail/base/cpus.h"
 #include "curtail/exec/executor.h"
 #include "curtail/exec/executor_testing.h"
-#include "curtail/exec/guard_pace.h"
+#include "curtail/exec/internal/guard_pace.h"
 
 namespace curtail {
 namespace {

@@ -16,8 +16,8 @@
 #include <memory>
 #include <utility>
 
-#include "curtail/exec/fifo_order.h"
-#include "curtail/exec/waiting_tasks.h"
+#include "curtail/exec/internal/fifo_order.h"
+#include "curtail/exec/internal/waiting_tasks.h"
 #include "curtail/fence/shares.h"
 
 namespace curtail {

@@ -31,7 +31,7 @@
 #include "curtail/base/log.h"
 #include "curtail/base/mutex.h"
 #include "curtail/base/strings.h"
-#include "curtail/exec/recycler.h"
+#include "curtail/exec/internal/recycler.h"
 #include "curtail/exec/signals.h"
 #include "curtail/observe/span_ring.h"
 #include "curtail/observe/trace_json.h"

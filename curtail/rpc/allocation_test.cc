@@ -27,7 +27,7 @@
 #include "curtail/base/clock.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/testing.h"
-#include "curtail/exec/recycler.h"
+#include "curtail/exec/internal/recycler.h"
 #include "curtail/rpc/channel.h"
 #include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/server.h"

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "curtail/exec/recycler.h"
+#include "curtail/exec/internal/recycler.h"
 
 namespace curtail {
 

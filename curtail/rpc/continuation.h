@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "curtail/exec/recycler.h"
+#include "curtail/exec/internal/recycler.h"
 #include "curtail/rpc/context.h"
 #include "curtail/rpc/service.h"
 

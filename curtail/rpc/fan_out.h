@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "curtail/exec/recycler.h"
+#include "curtail/exec/internal/recycler.h"
 #include "curtail/rpc/call_options.h"
 
 namespace google::protobuf {

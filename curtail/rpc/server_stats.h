@@ -12,8 +12,8 @@
 #include "absl/status/status.h"
 #include "curtail/base/clock.h"
 #include "curtail/exec/config.h"
+#include "curtail/exec/internal/thread_stats.h"
 #include "curtail/exec/stats.h"
-#include "curtail/exec/thread_stats.h"
 #include "curtail/fence/credit_pool.h"
 #include "curtail/fence/fence.h"
 

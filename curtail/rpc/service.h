@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "curtail/exec/recycler.h"
+#include "curtail/exec/internal/recycler.h"
 #include "curtail/rpc/co.h"
 #include "curtail/rpc/context.h"
 #include "curtail/rpc/responder.h"

@@ -39,7 +39,7 @@ mutant(output_is_held_while_leading "deadlock"
 mutant(looker_wakes_no_runner "deadlock" "Rouse(runner);" "")  # R6
 mutant(looker_wakes_no_receiver "deadlock" "Rouse(receiver);" "")  # R6
 
-mutants_of(model_mutants TickerModel.* curtail/exec/ticker.cc)
+mutants_of(model_mutants TickerModel.* curtail/exec/internal/ticker.cc)
 mutant(ticker_sleeps_through_a_wake_up "deadlock"
   "parker_.Ticket() == ticket && !next.Expired()" "(parker_.Wait(parker_.Ticket(), next), false)")
 

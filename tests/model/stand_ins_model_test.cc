@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "curtail/exec/executor.h"
-#include "curtail/exec/guard_pace.h"
+#include "curtail/exec/internal/guard_pace.h"
 #include "tests/model/moment.h"
 #include "tests/model/scheduler.h"
 #include "tests/model/server_testing.h"

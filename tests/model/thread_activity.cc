@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Of the scheduler's threads. None has a CPU of its own to use, so none computes for long.
-#include "curtail/exec/thread_activity.h"
+#include "curtail/exec/internal/thread_activity.h"
 
 #include "tests/model/scheduler.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A ticker under all schedules: a wake-up leads to a call that begins after it, and Stop() to none.
-#include "curtail/exec/ticker.h"
+#include "curtail/exec/internal/ticker.h"
 
 #include <gtest/gtest.h>
 

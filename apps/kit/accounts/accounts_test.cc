@@ -11,9 +11,9 @@
 
 #include "apps/kit/accounts/gone.h"
 #include "apps/kit/accounts/id_source.h"
-#include "apps/kit/accounts/secrets.h"
 #include "apps/kit/data/data.h"
 #include "apps/kit/data/folder.h"
+#include "apps/kit/data/secrets.h"
 #include "apps/kit/once.h"
 #include "curtail/base/temp_dir_testing.h"
 #include "curtail/base/testing.h"

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "apps/kit/accounts/gone.h"
-#include "apps/kit/accounts/secrets.h"
+#include "apps/kit/data/secrets.h"
 #include "apps/kit/digits.h"
 #include "apps/kit/once.h"
 #include "curtail/base/strings.h"

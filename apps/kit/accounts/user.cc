@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "apps/kit/accounts/hosted.h"
-#include "apps/kit/accounts/secrets.h"
 #include "apps/kit/data/data.h"
+#include "apps/kit/data/secrets.h"
 #include "apps/kit/index/words.h"
 #include "apps/kit/once.h"
 #include "apps/kit/page.h"

@@ -7,8 +7,8 @@
 #include <system_error>
 #include <utility>
 
-#include "apps/kit/accounts/secrets.h"
 #include "apps/kit/data/folder.h"
+#include "apps/kit/data/secrets.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::apps {

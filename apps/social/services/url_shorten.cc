@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // URL shortener: random codes, so that nobody finds a URL by counting.
-#include "apps/kit/accounts/secrets.h"
+#include "apps/kit/data/secrets.h"
 #include "apps/social/data.h"
 #include "apps/social/page.h"
 #include "apps/social/urls.h"

@@ -4,8 +4,8 @@
 #include <exception>
 
 #include "curtail/base/strings.h"
+#include "curtail/exec/internal/recycler.h"
 #include "curtail/exec/parker.h"
-#include "curtail/exec/recycler.h"
 #include "curtail/rpc/async_stream.h"
 
 namespace curtail {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "curtail/base/strings.h"
-#include "curtail/exec/recycler.h"
+#include "curtail/exec/internal/recycler.h"
 
 namespace curtail::internal {
 namespace {

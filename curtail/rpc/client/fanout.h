@@ -8,7 +8,7 @@
 #include <span>
 
 #include "curtail/base/timer_heap.h"
-#include "curtail/exec/recycler.h"
+#include "curtail/exec/internal/recycler.h"
 #include "curtail/exec/task.h"
 #include "curtail/rpc/call/observed_call.h"
 #include "curtail/rpc/call/response_receiver.h"

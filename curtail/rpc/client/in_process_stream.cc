@@ -12,7 +12,6 @@
 //  L4  The handler's context is no part of the caller's, which may be gone first. The caller's end passes the
 //      cancellation on. It is told of the handler's end (OnEnd()) once, and then the handler lets go.
 #include <atomic>
-#include <exception>
 #include <system_error>
 #include <thread>
 #include <utility>

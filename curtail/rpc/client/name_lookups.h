@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "curtail/base/mutex.h"
-#include "curtail/exec/ticker.h"
+#include "curtail/exec/internal/ticker.h"
 
 namespace curtail::internal {
 

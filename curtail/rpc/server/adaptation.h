@@ -30,7 +30,7 @@
 #include "curtail/base/mutex.h"
 #include "curtail/exec/blocking.h"
 #include "curtail/exec/executor.h"
-#include "curtail/exec/ticker.h"
+#include "curtail/exec/internal/ticker.h"
 #include "curtail/rpc/call_observer.h"
 #include "curtail/rpc/server.h"
 

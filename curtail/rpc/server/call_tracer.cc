@@ -20,7 +20,7 @@
 #include <utility>
 
 #include "curtail/base/strings.h"
-#include "curtail/exec/recycler.h"
+#include "curtail/exec/internal/recycler.h"
 #include "curtail/rpc/context.h"
 
 namespace curtail::internal {

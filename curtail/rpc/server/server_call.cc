@@ -16,10 +16,10 @@
 
 namespace curtail {
 
-using internal::Connection;
 using internal::HeldOutput;
 using internal::ObservedCall;
 using internal::ServedMethod;
+using internal::ServerConnection;
 using internal::ServerParts;
 
 namespace {
@@ -116,7 +116,7 @@ class UnaryCall final : public ServerCall {
     TellInterceptors(reply_.status);
     observed_.Replied(reply_.status.code());
     reply_.has_message = reply_.status.ok();
-    std::shared_ptr<Connection> connection = connection_;
+    std::shared_ptr<ServerConnection> connection = connection_;
     ServerParts& parts = *parts_;
     const Permit permit = PermitToGiveBack(reply_.status);
     connection->Post(&reply_);
@@ -198,14 +198,15 @@ thread_local UnaryCall* UnaryCall::beginning = nullptr;
 
 }  // namespace
 
-ServerCall* ServerCall::New(ServerParts& parts, std::shared_ptr<Connection> connection, std::string_view peer,
-                            ServedMethod& method, wire::StreamId id, wire::RequestHead& head, TimePoint now) {
+ServerCall* ServerCall::New(ServerParts& parts, std::shared_ptr<ServerConnection> connection,
+                            std::string_view peer, ServedMethod& method, wire::StreamId id,
+                            wire::RequestHead& head, TimePoint now) {
   ServerCall* call = nullptr;
   Nanos timeout = parts.default_timeout;
   if (method.handler.kind == MethodHandler::Kind::kUnary) {
     call = Recycler<UnaryCall>::Take();
   } else {
-    auto* const held = static_cast<internal::ServerConnection&>(*connection).streamed();
+    auto* const held = connection->streamed();
     call = method.in_line ? internal::NewWatchCall() : internal::NewStreamCall(held);
     timeout = Nanos::max();  // a stream that is in use lasts
   }
@@ -213,7 +214,7 @@ ServerCall* ServerCall::New(ServerParts& parts, std::shared_ptr<Connection> conn
   const bool endless = timeout >= TimePoint::max() - now;
   call->context_.Reset(endless ? Deadline::Infinite() : Deadline::At(now + timeout), peer);
   constexpr TimePoint kNever = TimePoint::max() - std::chrono::hours(1);  // so that a grace can be added
-  call->context_.identity_ = static_cast<internal::ServerConnection&>(*connection).identity();
+  call->context_.identity_ = connection->identity();
   call->due_ = std::min(call->context_.deadline().when(), kNever);
   call->ended = false;
   std::swap(call->context_.metadata_, head.metadata);

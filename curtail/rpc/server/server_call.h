@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "curtail/base/mutex.h"
-#include "curtail/exec/recycler.h"
+#include "curtail/exec/internal/recycler.h"
 #include "curtail/exec/task.h"
 #include "curtail/rpc/call/observed_call.h"
 #include "curtail/rpc/context.h"
@@ -23,6 +23,10 @@
 #include "curtail/wire/session.h"
 
 namespace curtail {
+
+namespace internal {
+class ServerConnection;
+}
 
 // The part of a call that the connection knows; the subclasses are the kinds of MethodHandler.
 class ServerCall : public Task, public internal::Answerable {
@@ -41,7 +45,7 @@ class ServerCall : public Task, public internal::Answerable {
 
   // A call that begins; swaps the metadata with `head`'s.
   // `peer` is the client's address, which lives as long as the connection.
-  static ServerCall* New(internal::ServerParts& parts, std::shared_ptr<internal::Connection> connection,
+  static ServerCall* New(internal::ServerParts& parts, std::shared_ptr<internal::ServerConnection> connection,
                          std::string_view peer, internal::ServedMethod& method, wire::StreamId id,
                          wire::RequestHead& head, TimePoint now);
 
@@ -183,7 +187,7 @@ class ServerCall : public Task, public internal::Answerable {
 
   // Immutable from New() to Free().
   internal::ServerParts* parts_ = nullptr;
-  std::shared_ptr<internal::Connection> connection_;
+  std::shared_ptr<internal::ServerConnection> connection_;
   internal::ServedMethod* method_ = nullptr;
   wire::StreamId id_ = 0;
   TimePoint due_;

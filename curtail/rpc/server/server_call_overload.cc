@@ -21,7 +21,7 @@
 namespace curtail {
 
 bool ServerCall::LeaveQueue(size_t bytes) {
-  static_cast<internal::ServerConnection&>(*connection_).Dequeued();
+  connection_->Dequeued();
   if (placed_.exchange(false, std::memory_order_acq_rel)) [[likely]] {
     parts_->admission.Left(bytes);
     return true;
@@ -110,7 +110,7 @@ void ServerCall::GiveCreditBack(CreditAccount& account, bool answered) {
 }
 
 void ServerCall::TellCredits() {
-  CreditAccount& account = static_cast<internal::ServerConnection&>(*connection_).account();
+  CreditAccount& account = connection_->account();
   told_ = account.Settle();
   context_.trailing_.AddLowerCase(internal::kCreditsKey, std::to_string(told_));
 }

@@ -64,7 +64,9 @@ void* ServerConnection::OnRequest(wire::StreamId id, wire::RequestHead&& head) {
     session().EndCall(id, absl::ResourceExhaustedError("the server holds too much for this client"));
     return nullptr;
   }
-  ServerCall* const call = ServerCall::New(parts_, shared_from_this(), peer_, *method, id, head, now());
+  ServerCall* const call =
+      ServerCall::New(parts_, std::static_pointer_cast<ServerConnection>(shared_from_this()), peer_, *method,
+                      id, head, now());
   if (call->due() < wake_at_) [[unlikely]]
     WakeBy(call->due() + kGrace);
   if (method->handler.kind == MethodHandler::Kind::kStream && call->OnBegin()) Queue(*call);

@@ -33,9 +33,9 @@ class ServerConnection final : public Connection, public Clocked {
 
   // Starts the clock of a connection that was just accepted. Call once, before Register().
   void StartClock();
-  // The bytes that it was charged for last. Any thread.
   // A request that waited for a thread has left the queue. Any thread.
   void Dequeued() { queued_.fetch_sub(1, std::memory_order_relaxed); }
+  // The bytes that it was charged for last. Any thread.
   size_t charged() const { return charged_.load(std::memory_order_relaxed); }
 
   // The bytes that its streams hold: see NewStreamCall().

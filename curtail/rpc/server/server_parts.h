@@ -10,7 +10,7 @@
 
 #include "curtail/base/clock.h"
 #include "curtail/base/cpus.h"
-#include "curtail/exec/priority_limit.h"
+#include "curtail/exec/internal/priority_limit.h"
 #include "curtail/fence/credit_pool.h"
 #include "curtail/rpc/call/intercepted_call.h"
 #include "curtail/rpc/call/memory_budget.h"

@@ -7,7 +7,6 @@
 // Streams are no requests for observers and policies: how long one lasts is up to its client.
 #include "curtail/rpc/server/stream_call.h"
 
-#include <exception>
 #include <utility>
 
 #include "curtail/base/strings.h"
@@ -15,6 +14,7 @@
 #include "curtail/exec/fiber.h"
 #include "curtail/rpc/call/outcome.h"
 #include "curtail/rpc/cancellable.h"
+#include "curtail/rpc/server/server_connection.h"
 #include "curtail/rpc/stream/stream_pipe.h"
 
 namespace curtail::internal {

@@ -13,8 +13,8 @@
 
 #include "curtail/base/clock.h"
 #include "curtail/base/mutex.h"
+#include "curtail/exec/internal/ticker.h"
 #include "curtail/exec/poller.h"
-#include "curtail/exec/ticker.h"
 
 namespace curtail::internal {
 

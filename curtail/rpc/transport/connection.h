@@ -16,8 +16,8 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "curtail/exec/internal/recycler.h"
 #include "curtail/exec/poller.h"
-#include "curtail/exec/recycler.h"
 #include "curtail/rpc/transport/socket.h"
 #include "curtail/rpc/transport/strand.h"
 #include "curtail/rpc/transport/tls_stream.h"

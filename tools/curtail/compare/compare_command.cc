@@ -17,10 +17,10 @@
 #include "curtail/load/report/report.h"
 #include "curtail/load/report/report_page.h"
 #include "curtail/term/exit_code.h"
-#include "tools/curtail/cli/flags.h"
 #include "tools/curtail/compare/compare_plan.h"
 #include "tools/curtail/compare/policy_report.h"
 #include "tools/curtail/compare/policy_trial.h"
+#include "tools/curtail/term/flags.h"
 #include "tools/curtail/train/profile_file.h"
 
 namespace curtail::tool {

@@ -17,13 +17,13 @@
 #include "curtail/base/strings.h"
 #include "curtail/load/report/report.h"
 #include "curtail/term/exit_code.h"
-#include "tools/curtail/cli/flags.h"
 #include "tools/curtail/compare/compare_command.h"
 #include "tools/curtail/compare/compare_plan.h"
 #include "tools/curtail/compare/demo_story.h"
 #include "tools/curtail/compare/policy_judge.h"
 #include "tools/curtail/compare/policy_trial.h"
-#include "tools/curtail/deploy/subject.h"
+#include "tools/curtail/term/flags.h"
+#include "tools/curtail/train/subject.h"
 #include "tools/curtail/train/training_run.h"
 
 namespace curtail::tool {

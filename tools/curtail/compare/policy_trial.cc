@@ -17,8 +17,8 @@
 #include "curtail/deploy/admin_client.h"
 #include "curtail/load/drive/runner.h"
 #include "curtail/rpc/admin/admin.pb.h"
-#include "tools/curtail/cli/progress.h"
 #include "tools/curtail/compare/policy_judge.h"
+#include "tools/curtail/term/progress.h"
 
 namespace curtail::tool {
 namespace {

@@ -18,7 +18,7 @@
 #include "curtail/base/testing.h"
 #include "curtail/rpc/server.h"
 #include "gtest/gtest.h"
-#include "tools/curtail/cli/progress.h"
+#include "tools/curtail/term/progress.h"
 
 namespace curtail::tool {
 namespace {

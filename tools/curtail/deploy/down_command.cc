@@ -14,8 +14,8 @@
 #include "curtail/base/strings.h"
 #include "curtail/rpc/transport/socket.h"
 #include "curtail/term/exit_code.h"
-#include "tools/curtail/cli/flags.h"
 #include "tools/curtail/deploy/run_folder.h"
+#include "tools/curtail/term/flags.h"
 
 namespace curtail::tool {
 namespace {

@@ -14,9 +14,9 @@
 #include "curtail/deploy/process/process_usage.h"
 #include "curtail/deploy/readiness.h"
 #include "curtail/term/exit_code.h"
-#include "tools/curtail/cli/screen.h"
-#include "tools/curtail/cli/table.h"
 #include "tools/curtail/deploy/run_folder.h"
+#include "tools/curtail/term/screen.h"
+#include "tools/curtail/term/table.h"
 
 namespace curtail::tool {
 namespace {

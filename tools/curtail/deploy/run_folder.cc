@@ -20,7 +20,7 @@
 #include "curtail/base/internal/json_document.h"
 #include "curtail/base/read_file.h"
 #include "curtail/load/message/internal/closest.h"
-#include "tools/curtail/cli/flags.h"
+#include "tools/curtail/term/flags.h"
 
 namespace curtail::tool {
 namespace {

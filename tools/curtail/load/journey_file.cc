@@ -8,7 +8,7 @@
 #include "curtail/base/read_file.h"
 #include "curtail/deploy/internal/yaml_text.h"
 #include "curtail/load/message/internal/closest.h"
-#include "tools/curtail/cli/flags.h"
+#include "tools/curtail/term/flags.h"
 
 namespace curtail::tool {
 namespace {

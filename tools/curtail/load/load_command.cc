@@ -24,8 +24,6 @@
 #include "curtail/load/message/json_workload.h"
 #include "curtail/load/report/report.h"
 #include "curtail/term/exit_code.h"
-#include "tools/curtail/cli/flags.h"
-#include "tools/curtail/cli/progress.h"
 #include "tools/curtail/deploy/config_watch.h"
 #include "tools/curtail/load/cluster_load.h"
 #include "tools/curtail/load/live_run.h"
@@ -33,6 +31,8 @@
 #include "tools/curtail/load/load_setup.h"
 #include "tools/curtail/load/request_log.h"
 #include "tools/curtail/load/trial.h"
+#include "tools/curtail/term/flags.h"
+#include "tools/curtail/term/progress.h"
 
 namespace curtail::tool {
 namespace {

@@ -12,7 +12,7 @@
 #include "curtail/load/report/report_page.h"
 #include "curtail/load/report/threshold.h"
 #include "curtail/term/exit_code.h"
-#include "tools/curtail/cli/flags.h"
+#include "tools/curtail/term/flags.h"
 
 namespace curtail::tool {
 

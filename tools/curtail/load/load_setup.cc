@@ -20,10 +20,10 @@
 #include "curtail/load/message/metadata_template.h"
 #include "curtail/rpc/retries.h"
 #include "curtail/wire/http_url.h"
-#include "tools/curtail/cli/flags.h"
 #include "tools/curtail/deploy/run_folder.h"
 #include "tools/curtail/deploy/target.h"
 #include "tools/curtail/load/journey_file.h"
+#include "tools/curtail/term/flags.h"
 
 namespace curtail::tool {
 namespace {

@@ -19,12 +19,12 @@
 #include "curtail/deploy/admin_client.h"
 #include "curtail/rpc/admin/admin.pb.h"
 #include "curtail/term/exit_code.h"
-#include "tools/curtail/cli/flags.h"
 #include "tools/curtail/deploy/admin_failure.h"
 #include "tools/curtail/deploy/target.h"
 #include "tools/curtail/observe/os_source.h"
 #include "tools/curtail/observe/service_share.h"
 #include "tools/curtail/observe/wakeup_trace.h"
+#include "tools/curtail/term/flags.h"
 
 namespace curtail::tool {
 namespace {

@@ -13,10 +13,10 @@
 #include "curtail/base/clock.h"
 #include "curtail/term/exit_code.h"
 #include "curtail/term/interrupt.h"
-#include "tools/curtail/cli/table.h"
 #include "tools/curtail/deploy/admin_failure.h"
 #include "tools/curtail/observe/top_table.h"
 #include "tools/curtail/observe/vitals.h"
+#include "tools/curtail/term/table.h"
 
 namespace curtail::tool {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "tools/curtail/cli/table.h"
+#include "tools/curtail/term/table.h"
 
 namespace curtail::tool {
 namespace {

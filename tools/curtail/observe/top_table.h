@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "tools/curtail/cli/screen.h"
 #include "tools/curtail/observe/vitals.h"
+#include "tools/curtail/term/screen.h"
 
 namespace curtail::tool {
 

@@ -11,11 +11,11 @@
 #include "curtail/base/strings.h"
 #include "curtail/term/exit_code.h"
 #include "curtail/term/interrupt.h"
-#include "tools/curtail/cli/flags.h"
 #include "tools/curtail/deploy/admin_failure.h"
 #include "tools/curtail/deploy/run_folder.h"
 #include "tools/curtail/observe/page_reader.h"
 #include "tools/curtail/observe/traces_report.h"
+#include "tools/curtail/term/flags.h"
 
 namespace curtail::tool {
 namespace {

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "tools/curtail/cli/table.h"
+#include "tools/curtail/term/table.h"
 
 namespace curtail::tool {
 namespace {

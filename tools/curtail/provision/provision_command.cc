@@ -22,11 +22,11 @@
 #include "curtail/load/report/report_page.h"
 #include "curtail/load/report/threshold.h"
 #include "curtail/term/exit_code.h"
-#include "tools/curtail/cli/flags.h"
 #include "tools/curtail/deploy/run_folder.h"
-#include "tools/curtail/deploy/up_reporter.h"
 #include "tools/curtail/provision/provision_report.h"
 #include "tools/curtail/provision/turn_runner.h"
+#include "tools/curtail/term/flags.h"
+#include "tools/curtail/up/up_reporter.h"
 
 namespace curtail::tool {
 namespace {

@@ -9,7 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "tools/curtail/cli/table.h"
+#include "tools/curtail/term/table.h"
 
 namespace curtail::tool {
 namespace {

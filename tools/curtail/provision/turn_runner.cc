@@ -7,8 +7,8 @@
 
 #include "curtail/load/drive/live.h"
 #include "curtail/term/interrupt.h"
-#include "tools/curtail/cli/progress.h"
 #include "tools/curtail/load/trial.h"
+#include "tools/curtail/term/progress.h"
 
 namespace curtail::tool {
 namespace {

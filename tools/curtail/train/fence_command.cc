@@ -26,7 +26,7 @@
 #include "curtail/load/report/report.h"
 #include "curtail/rpc/admin/admin.pb.h"
 #include "curtail/term/exit_code.h"
-#include "tools/curtail/cli/flags.h"
+#include "tools/curtail/term/flags.h"
 #include "tools/curtail/train/fence_classes.h"
 #include "tools/curtail/train/fence_sweep.h"
 #include "tools/curtail/train/profile_file.h"

@@ -4,7 +4,7 @@
 #include "curtail/adapt/machine.h"
 #include "curtail/base/read_file.h"
 #include "curtail/base/strings.h"
-#include "tools/curtail/cli/flags.h"
+#include "tools/curtail/term/flags.h"
 
 namespace curtail::tool {
 namespace {

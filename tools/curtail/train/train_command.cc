@@ -25,7 +25,7 @@
 #include "curtail/load/drive/rate_curve.h"
 #include "curtail/load/report/report.h"
 #include "curtail/term/exit_code.h"
-#include "tools/curtail/cli/flags.h"
+#include "tools/curtail/term/flags.h"
 #include "tools/curtail/train/fence_command.h"
 #include "tools/curtail/train/profile_file.h"
 #include "tools/curtail/train/training_run.h"

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "curtail/term/console.h"
-#include "tools/curtail/deploy/subject.h"
+#include "tools/curtail/train/subject.h"
 
 namespace curtail::tool {
 

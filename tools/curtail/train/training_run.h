@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "curtail/adapt/training.h"
 #include "curtail/term/console.h"
-#include "tools/curtail/deploy/subject.h"
+#include "tools/curtail/train/subject.h"
 
 namespace curtail::tool {
 

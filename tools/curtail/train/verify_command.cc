@@ -12,7 +12,7 @@
 #include "curtail/adapt/verification.h"
 #include "curtail/base/strings.h"
 #include "curtail/term/exit_code.h"
-#include "tools/curtail/cli/flags.h"
+#include "tools/curtail/term/flags.h"
 #include "tools/curtail/train/profile_file.h"
 #include "tools/curtail/train/training_run.h"
 

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/curtail/main/command_docs.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "curtail/load/message/internal/closest.h"
+
+namespace curtail::tool {
+namespace {
+
+std::vector<const CLI::App*> CommandsOf(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
+}
+
+// Those with dashes; the words that follow a command are not among them.
+std::vector<const CLI::Option*> FlagsOf(const CLI::App& app) {
+  return app.get_options([](const CLI::Option* option) { return option->nonpositional(); });
+}
+
+bool TakesValue(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
+
+// "-d", "--detach".
+std::vector<std::string> NamesOf(const CLI::Option& option) {
+  std::vector<std::string> names;
+  for (const std::string& name : option.get_snames()) names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
+std::string FlagWords(const CLI::App& app) {
+  std::vector<std::string> words;
+  for (const CLI::Option* option : FlagsOf(app)) {
+    for (std::string& name : NamesOf(*option)) words.push_back(std::move(name));
+  }
+  return absl::StrJoin(words, " ");
+}
+
+// True if its first word may be the name of an application.
+bool TakesApplication(const CLI::App& command) {
+  const auto words = command.get_options([](const CLI::Option* option) { return option->get_positional(); });
+  if (words.empty()) return false;
+  const std::string name = words.front()->get_name(/*positional=*/true);
+  return absl::StrContains(name, "APP") || absl::StrContains(name, "TARGET");
+}
+
+// `app` and the command among its words, if there is one.
+std::vector<const CLI::App*> GivenCommands(const CLI::App& app) {
+  std::vector<const CLI::App*> given = {&app};
+  for (const CLI::App* command : CommandsOf(app)) {
+    if (command->parsed()) given.push_back(command);
+  }
+  return given;
+}
+
+std::string CommandNames(const CLI::App& app) {
+  return absl::StrJoin(CommandsOf(app), " ",
+                       [](std::string* out, const CLI::App* command) { out->append(command->get_name()); });
+}
+
+// ----- the man page --------------------------------------------------------------------------------------------------
+
+std::string Roff(std::string_view text) {
+  std::string out;
+  for (const absl::string_view line : absl::StrSplit(std::string(text), '\n')) {
+    const bool control = absl::StartsWith(line, ".") || absl::StartsWith(line, "'");
+    absl::StrAppend(&out, control ? "\\&" : "", absl::StrReplaceAll(line, {{"\\", "\\e"}, {"-", "\\-"}}),
+                    "\n");
+  }
+  return out;
+}
+
+std::string FlagsInRoff(const CLI::App& app) {
+  std::string text;
+  for (const CLI::Option* option : FlagsOf(app)) {
+    absl::StrAppend(
+        &text, ".TP\n.B ",
+        Roff(absl::StrCat(absl::StrJoin(NamesOf(*option), ", "), TakesValue(*option) ? " VALUE" : "")));
+    const std::string usual = option->get_default_str();
+    absl::StrAppend(&text, Roff(absl::StrCat(option->get_description(),
+                                             usual.empty() ? "" : absl::StrCat(" [", usual, "]"))));
+  }
+  return text;
+}
+
+std::string CommandInRoff(const CLI::App& command) {
+  std::string synopsis = absl::StrCat("curtail ", command.get_name());
+  std::string words;
+  for (const CLI::Option* word :
+       command.get_options([](const CLI::Option* o) { return o->get_positional(); })) {
+    const std::string name = word->get_name(/*positional=*/true);
+    absl::StrAppend(&synopsis, word->get_required() ? " " + name : absl::StrCat(" [", name, "]"));
+    absl::StrAppend(&words, ".TP\n.I ", Roff(name), Roff(word->get_description()));
+  }
+  std::string text =
+      absl::StrCat(".SS ", Roff(synopsis), Roff(command.get_description()), words, FlagsInRoff(command));
+  if (!command.get_footer().empty()) {
+    absl::StrAppend(&text, ".PP\n.nf\n", Roff(command.get_footer()), ".fi\n");
+  }
+  return text;
+}
+
+// ----- completion ----------------------------------------------------------------------------------------------------
+
+std::string BashCompletion(const CLI::App& app, const std::string& applications) {
+  std::string text = absl::StrFormat(
+      R"(# Completion of curtail for bash: source <(curtail completion bash)
+_curtail() {
+  local word command= words names=
+  for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    if [[ $word != -* ]]; then command=$word; break; fi
+  done
+  case $command in
+    '') words='%s'; names='%s' ;;
+)",
+      FlagWords(app), CommandNames(app));
+  for (const CLI::App* command : CommandsOf(app)) {
+    absl::StrAppendFormat(&text, "    %s) words='%s'; names='%s' ;;\n", command->get_name(),
+                          FlagWords(*command),
+                          TakesApplication(*command)      ? applications
+                          : command->get_name() == "help" ? CommandNames(app)
+                                                          : "");
+  }
+  text += R"(  esac
+  if [[ ${COMP_WORDS[COMP_CWORD]} != -* ]]; then words=$names; fi
+  mapfile -t COMPREPLY < <(compgen -W "$words" -- "${COMP_WORDS[COMP_CWORD]}")
+}
+complete -o default -F _curtail curtail
+)";
+  return text;
+}
+
+// In single quotes, as zsh and fish read it.
+std::string Quoted(std::string_view text) {
+  return absl::StrCat("'", absl::StrReplaceAll(std::string(text), {{"\n", " "}, {"'", "'\\''"}}), "'");
+}
+
+// A description within _arguments and _describe of zsh.
+std::string ZshText(std::string_view text) {
+  return absl::StrReplaceAll(std::string(text), {{"[", "("}, {"]", ")"}, {":", "\\:"}});
+}
+
+std::string ZshCompletion(const CLI::App& app, const std::string& applications) {
+  std::string text =
+      "#compdef curtail\n# Completion of curtail for zsh, a file _curtail in a folder of $fpath.\n"
+      "_curtail() {\n  local -a commands\n  commands=(\n";
+  for (const CLI::App* command : CommandsOf(app)) {
+    absl::StrAppend(&text, "    ",
+                    Quoted(absl::StrCat(command->get_name(), ":", ZshText(command->get_description()))),
+                    "\n");
+  }
+  text +=
+      "  )\n  if (( CURRENT == 2 )); then\n    _describe command commands\n    return\n  fi\n"
+      "  shift words; (( CURRENT-- ))\n  case $words[1] in\n";
+  for (const CLI::App* command : CommandsOf(app)) {
+    absl::StrAppend(&text, "    ", command->get_name(), ")\n      _arguments");
+    for (const CLI::Option* option : FlagsOf(*command)) {
+      for (const std::string& name : NamesOf(*option)) {
+        absl::StrAppend(&text, " \\\n        ",
+                        Quoted(absl::StrCat("*", name, "[", ZshText(option->get_description()), "]",
+                                            TakesValue(*option) ? ":value:_files" : "")));
+      }
+    }
+    const std::string words = TakesApplication(*command) ? absl::StrCat("*:application or file:{ compadd ",
+                                                                        applications, "; _files }")
+                                                         : "*:file:_files";
+    absl::StrAppend(&text, " \\\n        ", Quoted(words), "\n      ;;\n");
+  }
+  return text + "  esac\n}\n_curtail \"$@\"\n";
+}
+
+std::string FishCompletion(const CLI::App& app, const std::string& applications) {
+  std::string text = "# Completion of curtail for fish: curtail completion fish | source\n";
+  for (const CLI::App* command : CommandsOf(app)) {
+    absl::StrAppend(&text, "complete -c curtail -n __fish_use_subcommand -f -a ", command->get_name(), " -d ",
+                    Quoted(command->get_description()), "\n");
+    const std::string of =
+        absl::StrCat("complete -c curtail -n '__fish_seen_subcommand_from ", command->get_name(), "'");
+    if (TakesApplication(*command)) absl::StrAppend(&text, of, " -a '", applications, "'\n");
+    for (const CLI::Option* option : FlagsOf(*command)) {
+      absl::StrAppend(&text, of);
+      for (const std::string& name : option->get_snames()) absl::StrAppend(&text, " -s ", name);
+      for (const std::string& name : option->get_lnames()) absl::StrAppend(&text, " -l ", name);
+      absl::StrAppend(&text, TakesValue(*option) ? " -r" : "", " -d ", Quoted(option->get_description()),
+                      "\n");
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string ResolveHelp(const CLI::App& app, std::vector<std::string>* words) {
+  const auto first = std::find_if(words->begin(), words->end(),
+                                  [](const std::string& word) { return !word.starts_with("-"); });
+  if (first == words->end()) return "";
+  const bool help = *first == "help";
+  auto named = help ? std::next(first) : first;
+  if (named != words->end() && named->starts_with("-")) named = words->end();  // "help --help"
+  const std::vector<std::string> names = absl::StrSplit(CommandNames(app), ' ');
+  if (named != words->end() && std::find(names.begin(), names.end(), *named) == names.end()) {
+    return absl::StrCat("there is no command \"", *named, "\"", internal::DidYouMean(*named, names));
+  }
+  if (!help) return "";
+  const bool whole = named == words->end() || *named == "help";
+  *words = whole ? std::vector<std::string>{"--help"} : std::vector<std::string>{*named, "--help"};
+  return "";
+}
+
+std::string FlagMeant(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* of : GivenCommands(app)) {
+    for (const CLI::Option* flag : FlagsOf(*of)) {
+      for (std::string& name : NamesOf(*flag)) names.push_back(std::move(name));
+    }
+  }
+  for (const std::string& word : app.remaining(/*recurse=*/true)) {
+    if (!word.starts_with("--")) continue;  // all short ones are near each other
+    std::string meant = internal::DidYouMean(word.substr(0, word.find('=')), names);
+    if (!meant.empty()) return meant;
+  }
+  return "";
+}
+
+std::string HelpHint(const CLI::App& app) {
+  std::string command;
+  for (const CLI::App* of : GivenCommands(app)) command += of->get_name() + " ";
+  return absl::StrCat("see ", command, "--help");
+}
+
+std::string ManPage(const CLI::App& app, std::string_view version) {
+  std::string text = absl::StrCat(
+      ".TH CURTAIL 1 \"\" \"curtail ", std::string(version), "\"\n.SH NAME\n",
+      Roff("curtail - microservices that choose their own threading, and the tools to measure them"),
+      ".SH SYNOPSIS\n.B curtail\n[OPTIONS] COMMAND [...]\n.SH OPTIONS\n", FlagsInRoff(app), ".SH COMMANDS\n");
+  for (const CLI::App* command : CommandsOf(app)) text += CommandInRoff(*command);
+  return absl::StrCat(text, ".SH EXAMPLES\n.nf\n", Roff(app.get_footer()), ".fi\n");
+}
+
+std::string CompletionScript(const CLI::App& app, std::string_view shell,
+                             const std::vector<std::string>& applications) {
+  const std::string names = absl::StrJoin(applications, " ");
+  if (shell == "zsh") return ZshCompletion(app, names);
+  return shell == "fish" ? FishCompletion(app, names) : BashCompletion(app, names);
+}
+
+}  // namespace curtail::tool
