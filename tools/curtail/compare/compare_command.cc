@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/curtail/compare/compare_command.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -12,6 +13,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "apps/shipped/application.h"
+#include "curtail/adapt/policy_kind.h"
 #include "curtail/adapt/verification.h"
 #include "curtail/base/strings.h"
 #include "curtail/load/report/report.h"
@@ -20,8 +23,11 @@
 #include "tools/curtail/compare/compare_plan.h"
 #include "tools/curtail/compare/policy_report.h"
 #include "tools/curtail/compare/policy_trial.h"
+#include "tools/curtail/term/command.h"
 #include "tools/curtail/term/flags.h"
+#include "tools/curtail/term/validators.h"
 #include "tools/curtail/train/profile_file.h"
+#include "tools/curtail/train/subject_flags.h"
 
 namespace curtail::tool {
 namespace {
@@ -239,6 +245,79 @@ int ReportComparison(const PolicyComparison& comparison, const std::string& json
       console.Print(absl::StrCat("written  ", std::filesystem::absolute(path, error).string(), "\n"));
   }
   return kOk;
+}
+
+namespace {
+
+constexpr char kCompareAbout[] =
+    R"(Serves the same loads under one policy after the other, each in processes started for it, in turns: steady loads up and
+down, a flash crowd (a low load, 1 s beyond what the best config for it sustains, the low load again), a ramp, a day.
+It adds rounds until the first policy is told from the others: better, worse, or level within 10 %.)";
+
+constexpr char kCompareExamples[] =
+    R"(A policy for which a profile is optional begins with it when "+profile" follows the name: online+profile.
+
+Examples:
+  curtail compare hdsearch --profile profile.json --html compare.html           # an hour or two
+  curtail compare hdsearch --profile profile.json --quick                       # a few minutes
+  curtail compare hdsearch --profile profile.json --policies mutune,static:SIP1,static:SDB1-50 \
+                  --scenarios flash-crowd --flash-crowd 100..3k --max-rounds 8
+  curtail compare hdsearch --policies online,static:SIB1 --scenarios steady --loads 100,1k --flash-crowd 100..1k
+  curtail compare hdsearch --program ./my_hdsearch --policies mine,static:auto --flash-crowd 100..1k
+
+Exit codes: 0 ok, 1 a process failed or no disk space, 104 bad flags or profile, 105 interrupted.)";
+
+std::string PoliciesHelp() {
+  const std::vector<std::string> fixed = {FixedPolicy(Config::Auto()), "the best fixed ones at both ends"};
+  return absl::StrCat("Policies [", absl::StrJoin(UsualPolicies(fixed), ", "),
+                      "]; between ';' if arguments have a ','");
+}
+
+}  // namespace
+
+Command AddCompare(CLI::App& app) {
+  const auto f = std::make_shared<CompareFlags>();
+  CLI::App* command =
+      app.add_subcommand("compare", "Compare policies: steady loads, a flash crowd, a ramp, a day");
+  command->footer(absl::StrCat(kCompareAbout, "\n\nPolicies:\n", PolicyHelp("  "), "\n", kCompareExamples));
+  command->add_option("APP", f->application, "The application: " + apps::ApplicationNames())->required();
+  command->add_option("--profile", f->profile, "Written by curtail train; most policies go by it");
+  command->add_flag("--any-machine", f->any_machine, "Take a profile of another machine, too");
+  command->add_option("--policies", f->policies, PoliciesHelp());
+  command->add_option("--scenarios", f->scenarios, "Loads")->capture_default_str();
+  command->add_option("--loads", f->loads, "steady: requests a second [between the trained ones]");
+  command->add_option("--flash-crowd", f->flash_crowd, "LOW..HIGH, of all but steady [by the profile]");
+  command->add_option("--seconds", f->seconds, "Length of a steady load; low ones take longer")
+      ->check(Between(0.1, 3600))
+      ->capture_default_str();
+  command->add_option("--rounds", f->rounds, "Times that each policy has its turn; a verdict takes 5")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  command
+      ->add_option("--max-rounds", f->max_rounds,
+                   "Rounds are added up to here while the first policy cannot be told from the others [12; "
+                   "with --quick none]")
+      ->check(CLI::Range(1, 100));
+  command->add_option("--max-minutes", f->max_minutes, "None is added that would end later")
+      ->check(Between(0, 1e5))
+      ->capture_default_str();
+  command->add_option("--seed", f->seed, "Of the arrivals")->capture_default_str();
+  command
+      ->add_option("--slo", f->slo_ms,
+                   "The p99 in ms that a policy must not endanger by trying other configs")
+      ->check(Between(0.001, 3.6e6))
+      ->capture_default_str();
+  command
+      ->add_option("--cpu-weight", f->cpu_weight,
+                   "The share by which policies may leave the p99 higher to save CPU; 0: never")
+      ->check(Between(0, 100))
+      ->capture_default_str();
+  command->add_option("--json", f->json, "Write the results here as JSON");
+  command->add_option("--html", f->html, "Write a report with charts here");
+  command->add_flag("--quick", f->quick, "One round, shorter");
+  command->add_flag("--dry-run", f->dry_run, "Print the plan and stop");
+  AddApplicationFlags(*command, &f->options);
+  return {command, [f](const Invocation& given) { return RunCompare(*f, given.console, given.stop); }};
 }
 
 }  // namespace curtail::tool

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/curtail/create/new_command.h"
-
+//
+// `curtail new`: writes an application to begin one's own with.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <set>
 #include <span>
+#include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -19,13 +22,19 @@
 #include "curtail/base/embedded_file.h"
 #include "curtail/base/strings.h"
 #include "curtail/load/report/report.h"
+#include "curtail/term/console.h"
 #include "curtail/term/exit_code.h"
+#include "tools/curtail/term/command.h"
 
 namespace curtail::tool {
+namespace {
+
+struct NewFlags {
+  std::string application;
+  std::string services = "front,catalogue,stock";  // the first is what clients call
+};
 
 std::span<const EmbeddedFile> NewFiles();  // by CMake, of the folder template
-
-namespace {
 
 using Words = std::vector<std::pair<std::string, std::string>>;  // "@app@" and what stands for it
 
@@ -162,8 +171,7 @@ absl::Status WriteApplication(const NewFlags& flags) {
   return first;
 }
 
-}  // namespace
-
+// Writes the folder `application`, which is not there yet. Returns the exit code.
 int RunNew(const NewFlags& flags, Console& console) {
   if (absl::Status written = WriteApplication(flags); !written.ok()) {
     const bool asked = absl::IsInvalidArgument(written);
@@ -175,6 +183,20 @@ int RunNew(const NewFlags& flags, Console& console) {
       " && cmake -B build && cmake --build build\n  curtail up ./topology.yaml --detach\n  curtail load ",
       flags.application, " --journey journey.yaml --rps 50\n  curtail down ", flags.application, "\n"));
   return kOk;
+}
+
+}  // namespace
+
+Command AddNew(CLI::App& app) {
+  const auto f = std::make_shared<NewFlags>();
+  CLI::App* command = app.add_subcommand("new", "Write an application to begin your own with");
+  command->add_option("NAME", f->application, "Its name, and the folder that is made")->required();
+  command
+      ->add_option("--services", f->services,
+                   "Its services; the first is what clients call, and asks the others")
+      ->capture_default_str();
+  command->footer("Example: curtail new shop --services front,catalogue,stock");
+  return {command, [f](const Invocation& given) { return RunNew(*f, given.console); }};
 }
 
 }  // namespace curtail::tool

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/curtail/deploy/down_command.h"
-
+//
+// `curtail down`: ends an application that is up.
 #include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <memory>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -13,12 +16,19 @@
 #include "curtail/base/clock.h"
 #include "curtail/base/strings.h"
 #include "curtail/rpc/transport/socket.h"
+#include "curtail/term/console.h"
 #include "curtail/term/exit_code.h"
 #include "tools/curtail/deploy/run_folder.h"
+#include "tools/curtail/term/command.h"
 #include "tools/curtail/term/flags.h"
 
 namespace curtail::tool {
 namespace {
+
+struct DownFlags {
+  std::string application;
+  std::string timeout = "60s";  // to drain; what is left then is killed
+};
 
 constexpr int kLookMs = 50;
 
@@ -36,8 +46,7 @@ void Send(const internal::UniqueFd& process, int signal) {
   syscall(SYS_pidfd_send_signal, process.get(), signal, nullptr, 0);
 }
 
-}  // namespace
-
+// Returns the exit code.
 int RunDown(const DownFlags& flags, Console& console, const std::atomic<bool>& stop) {
   const absl::StatusOr<Nanos> timeout = ParseDuration(flags.timeout);
   if (!timeout.ok()) {
@@ -70,6 +79,18 @@ int RunDown(const DownFlags& flags, Console& console, const std::atomic<bool>& s
   console.Error(absl::StrCat(flags.application, " did not end in ", flags.timeout, " and was killed"),
                 "give it longer with --timeout");
   return kFailed;
+}
+
+}  // namespace
+
+Command AddDown(CLI::App& app) {
+  const auto f = std::make_shared<DownFlags>();
+  CLI::App* command = app.add_subcommand("down", "End an application that is up");
+  command->add_option("APP", f->application, "Its name")->required();
+  command->add_option("--timeout", f->timeout, "For requests in flight; what is left then is killed")
+      ->capture_default_str();
+  command->footer("Example: curtail down hdsearch");
+  return {command, [f](const Invocation& given) { return RunDown(*f, given.console, given.stop); }};
 }
 
 }  // namespace curtail::tool

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/curtail/deploy/failover_command.h"
-
+//
+// `curtail failover`: the standby of a store becomes its primary while the application serves.
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
+#include <memory>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -11,19 +14,24 @@
 #include "absl/strings/str_join.h"
 #include "curtail/base/strings.h"
 #include "curtail/deploy/process/process.h"
+#include "curtail/term/console.h"
 #include "curtail/term/exit_code.h"
 #include "tools/curtail/deploy/run_folder.h"
+#include "tools/curtail/term/command.h"
 
 namespace curtail::tool {
 namespace {
+
+struct FailoverFlags {
+  std::string target;  // APP/STORE
+};
 
 int Refuse(Console& console, const std::string& problem, const std::string& hint) {
   console.Error(problem, hint);
   return kBadConfig;
 }
 
-}  // namespace
-
+// Runs the command that the topology has for the store in this process's place. Returns the exit code if that fails.
 int RunFailover(const FailoverFlags& flags, Console& console) {
   const size_t slash = flags.target.find('/');
   const std::string application = flags.target.substr(0, slash);
@@ -58,6 +66,26 @@ int RunFailover(const FailoverFlags& flags, Console& console) {
                   absl::StrCat("start it again: curtail up ", application));
   console.Error(std::string(Message(deploy::BecomeProgram(std::move(command)))), "");
   return kFailed;
+}
+
+}  // namespace
+
+Command AddFailover(CLI::App& app) {
+  const auto f = std::make_shared<FailoverFlags>();
+  CLI::App* command =
+      app.add_subcommand("failover", "Make the standby of a store its primary while the application serves");
+  command->add_option("APP/STORE", f->target, "A store of two replicas, of an application that is up")
+      ->required();
+  command->footer(
+      "The primary is ended, or killed if it does not answer. The standby becomes the primary, and the "
+      "former\n"
+      "primary its standby. Nothing that was acknowledged is lost. If the standby may lack some of it, "
+      "nothing\n"
+      "changes, and the command exits with 104.\n"
+      "Examples:\n"
+      "  curtail up bank --stores postgresql --set postgresql.replicas=2 --detach\n"
+      "  curtail failover bank/postgresql");
+  return {command, [f](const Invocation& given) { return RunFailover(*f, given.console); }};
 }
 
 }  // namespace curtail::tool

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/curtail/deploy/logs_command.h"
-
+//
+// `curtail logs`: what the processes of an application wrote.
 #include <poll.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <atomic>
 #include <deque>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
+#include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -16,12 +20,21 @@
 #include "absl/strings/str_join.h"
 #include "curtail/base/strings.h"
 #include "curtail/load/message/internal/closest.h"
+#include "curtail/term/console.h"
 #include "curtail/term/exit_code.h"
 #include "tools/curtail/deploy/run_folder.h"
 #include "tools/curtail/deploy/target.h"
+#include "tools/curtail/term/command.h"
 
 namespace curtail::tool {
 namespace {
+
+struct LogsFlags {
+  std::string application;  // or "APP/PROCESS"
+  std::string process;      // as target.h understands it; empty: all
+  bool follow = false;
+  int tail = 100;  // lines of each
+};
 
 constexpr int kFollowMs = 100;
 
@@ -78,8 +91,7 @@ int NoLogs(const LogsFlags& flags, const std::vector<std::string>& names, Consol
   return kBadConfig;
 }
 
-}  // namespace
-
+// Also of an application that is no longer up. Returns the exit code.
 int RunLogs(const LogsFlags& given, Console& console, const std::atomic<bool>& stop) {
   LogsFlags flags = given;
   if (const size_t slash = flags.application.find('/'); slash != std::string::npos && flags.process.empty()) {
@@ -105,6 +117,21 @@ int RunLogs(const LogsFlags& given, Console& console, const std::atomic<bool>& s
     print(0, !follow);
   }
   return kOk;
+}
+
+}  // namespace
+
+Command AddLogs(CLI::App& app) {
+  const auto f = std::make_shared<LogsFlags>();
+  CLI::App* command = app.add_subcommand("logs", "What the processes of an application wrote");
+  command->add_option("APP", f->application, "Its name, or APP/PROCESS")->required();
+  command->add_option("PROCESS", f->process, "A process (leaf-0), or a service (leaf); all by default");
+  command->add_flag("-f,--follow", f->follow, "Wait for more, until it is down or Ctrl-C");
+  command->add_option("-n,--tail", f->tail, "Lines of each process at most")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  command->footer("Example: curtail logs router leaf -f");
+  return {command, [f](const Invocation& given) { return RunLogs(*f, given.console, given.stop); }};
 }
 
 }  // namespace curtail::tool

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/curtail/deploy/ps_command.h"
-
+//
+// `curtail ps`: the processes of the applications that are up, and how they are.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -13,13 +16,20 @@
 #include "curtail/deploy/deployment.h"
 #include "curtail/deploy/process/process_usage.h"
 #include "curtail/deploy/readiness.h"
+#include "curtail/term/console.h"
 #include "curtail/term/exit_code.h"
 #include "tools/curtail/deploy/run_folder.h"
+#include "tools/curtail/term/command.h"
 #include "tools/curtail/term/screen.h"
 #include "tools/curtail/term/table.h"
 
 namespace curtail::tool {
 namespace {
+
+struct PsFlags {
+  std::string application;  // empty: all
+  bool json = false;
+};
 
 // One that takes longer does not serve well enough to be called healthy.
 constexpr Nanos kLookTimeout = std::chrono::milliseconds(500);
@@ -78,8 +88,7 @@ std::string Table(const UpState& state, size_t room) {
                       PlainText(TableLines(columns, std::move(rows), room)), ends);
 }
 
-}  // namespace
-
+// Returns the exit code.
 int RunPs(const PsFlags& flags, Console& console) {
   std::vector<std::string> names = ApplicationsUp();
   if (!flags.application.empty()) names = {flags.application};
@@ -103,6 +112,17 @@ int RunPs(const PsFlags& flags, Console& console) {
     console.Print(tables.empty() ? "nothing is up\n" : tables);
   }
   return kOk;
+}
+
+}  // namespace
+
+Command AddPs(CLI::App& app) {
+  const auto f = std::make_shared<PsFlags>();
+  CLI::App* command = app.add_subcommand("ps", "The processes of the applications that are up");
+  command->add_option("APP", f->application, "Of this one only");
+  command->add_flag("--json", f->json, "As JSON");
+  command->footer("Example: curtail ps --json");
+  return {command, [f](const Invocation& given) { return RunPs(*f, given.console); }};
 }
 
 }  // namespace curtail::tool

@@ -1,22 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/curtail/deploy/relay_command.h"
-
+//
+// `curtail relay`: a server of any kind, seen through a slower network.
 #include <poll.h>
 
+#include <CLI/CLI.hpp>
+#include <atomic>
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "curtail/base/strings.h"
 #include "curtail/deploy/link/relay.h"
+#include "curtail/term/console.h"
 #include "curtail/term/exit_code.h"
+#include "tools/curtail/term/command.h"
 
 namespace curtail::tool {
 namespace {
 
+struct RelayFlags {
+  std::string listen = "127.0.0.1:0";
+  std::string to;
+  std::string link;  // "delay=20ms,..."
+  uint64_t seed = 1;
+};
+
 constexpr int kStopLookMs = 100;  // a signal may come just before poll()
 
-}  // namespace
-
+// Relays until `stop`. Returns the exit code.
 int RunRelay(const RelayFlags& flags, Console& console, const std::atomic<bool>& stop) {
   const auto fail = [&](const absl::Status& status) {
     console.Error(std::string(Message(status)), "see curtail relay --help");
@@ -33,6 +44,25 @@ int RunRelay(const RelayFlags& flags, Console& console, const std::atomic<bool>&
   while (!stop.load(std::memory_order_relaxed))
     poll(nullptr, 0, kStopLookMs);  // a signal ends it, mostly at once
   return kOk;
+}
+
+}  // namespace
+
+Command AddRelay(CLI::App& app) {
+  const auto f = std::make_shared<RelayFlags>();
+  CLI::App* command = app.add_subcommand("relay", "Show a server through a slower network");
+  command->add_option("--to", f->to, "The server: HOST:PORT or unix:PATH")->required();
+  command->add_option("--listen", f->listen, "Where callers connect: HOST:PORT or unix:PATH")
+      ->capture_default_str();
+  command->add_option(
+      "--link", f->link,
+      "delay=20ms,jitter=5ms,loss=0.1%,rate=10mbit, of each direction; parts may be left out");
+  command->add_option("--seed", f->seed, "Of jitter and loss")->capture_default_str();
+  command->footer(
+      "It carries streams: a packet that is lost comes 200 ms later, and what is behind it too.\n"
+      "Example:\n"
+      "  curtail relay --listen 127.0.0.1:7001 --to 127.0.0.1:7000 --link delay=20ms,rate=10mbit");
+  return {command, [f](const Invocation& given) { return RunRelay(*f, given.console, given.stop); }};
 }
 
 }  // namespace curtail::tool

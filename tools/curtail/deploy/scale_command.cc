@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/curtail/deploy/scale_command.h"
-
+//
+// `curtail scale`: more or fewer instances of a service while it serves.
 #include <poll.h>
 
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -11,12 +15,20 @@
 #include "absl/strings/str_join.h"
 #include "curtail/base/clock.h"
 #include "curtail/base/strings.h"
+#include "curtail/term/console.h"
 #include "curtail/term/exit_code.h"
 #include "tools/curtail/deploy/run_folder.h"
+#include "tools/curtail/term/command.h"
 #include "tools/curtail/term/flags.h"
 
 namespace curtail::tool {
 namespace {
+
+struct ScaleFlags {
+  std::string target;  // APP/SERVICE
+  int count = 0;
+  std::string timeout = "60s";  // until they serve, or have ended
+};
 
 constexpr int kAskAgainMs = 50;
 constexpr int kUntilKnownMs = 500;  // for callers to look, every 0.2 s, and for the address to be there
@@ -57,8 +69,7 @@ int Fail(Console& console, const absl::Status& status, int code = kBadConfig, co
   return code;
 }
 
-}  // namespace
-
+// Returns the exit code.
 int RunScale(const ScaleFlags& flags, Console& console, const std::atomic<bool>& stop) {
   const absl::StatusOr<Nanos> timeout = ParseDuration(flags.timeout);
   if (!timeout.ok()) return Fail(console, timeout.status());
@@ -96,6 +107,25 @@ int RunScale(const ScaleFlags& flags, Console& console, const std::atomic<bool>&
   console.Progress({});
   console.Print(absl::StrCat(flags.target, ": ", before.there, " -> ", flags.count, " instances\n"));
   return kOk;
+}
+
+}  // namespace
+
+Command AddScale(CLI::App& app) {
+  const auto f = std::make_shared<ScaleFlags>();
+  CLI::App* command = app.add_subcommand("scale", "More or fewer instances of a service while it serves");
+  command->add_option("APP/SERVICE", f->target, "A service of an application that is up")->required();
+  command->add_option("N", f->count, "How many of it there shall be")->required()->check(CLI::Range(1, 256));
+  command->add_option("--timeout", f->timeout, "For new ones to serve, and old ones to end")
+      ->capture_default_str();
+  command->footer(
+      "Services with scales: true in the topology scale. Callers learn of new instances within 0.2 s. One "
+      "that\n"
+      "leaves gets no new calls, and finishes those that it has.\n"
+      "Examples:\n"
+      "  curtail scale social/read-post 3\n"
+      "  curtail scale social/read-post 1");
+  return {command, [f](const Invocation& given) { return RunScale(*f, given.console, given.stop); }};
 }
 
 }  // namespace curtail::tool

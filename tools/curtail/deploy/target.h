@@ -17,6 +17,10 @@
 
 namespace curtail::tool {
 
+// What a command that takes admin targets says of them.
+inline constexpr char kAdminTargetHelp[] =
+    "APP, APP/SERVICE or APP/SERVICE.INSTANCE of what is up, or an admin address (the server's --admin)";
+
 // True if `text` is HOST:PORT or unix:PATH, and no name.
 bool IsAddress(std::string_view text);
 

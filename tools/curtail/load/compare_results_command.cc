@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/curtail/load/compare_results_command.h"
 
+#include <CLI/CLI.hpp>
+#include <memory>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +10,7 @@
 #include "curtail/load/report/compare.h"
 #include "curtail/load/report/report_read.h"
 #include "curtail/term/exit_code.h"
+#include "tools/curtail/term/command.h"
 
 namespace curtail::tool {
 namespace {
@@ -47,6 +50,18 @@ int RunCompareResults(const CompareResultsFlags& flags, Console& console) {
   if (!flags.fail_if_worse) return kOk;
   if (comparison.runs_a == 0 || comparison.runs_b == 0) return kVoid;
   return comparison.worse() ? kThreshold : kOk;
+}
+
+Command AddCompareResults(CLI::App& app) {
+  const auto f = std::make_shared<CompareResultsFlags>();
+  CLI::App* command =
+      app.add_subcommand("compare-results", "Whether two load tests differ, or only by noise");
+  command->add_option("A", f->a, "Written by curtail load --repeat 5 --json")->required();
+  command->add_option("B", f->b, "The same, to be judged against A")->required();
+  command->add_option("--json", f->json, "Write the comparison here as JSON");
+  command->add_flag("--fail-if-worse", f->fail_if_worse, "Exit with 99 when some number is worse");
+  command->footer("Example: curtail compare-results before.json after.json --fail-if-worse");
+  return {command, [f](const Invocation& given) { return RunCompareResults(*f, given.console); }};
 }
 
 }  // namespace curtail::tool

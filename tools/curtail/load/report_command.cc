@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/curtail/load/report_command.h"
 
+#include <CLI/CLI.hpp>
+#include <memory>
+
 #include "absl/strings/str_cat.h"
 #include "curtail/load/report/report.h"
 #include "curtail/load/report/report_hgrm.h"
 #include "curtail/load/report/report_page.h"
 #include "curtail/load/report/report_read.h"
 #include "curtail/term/exit_code.h"
+#include "tools/curtail/term/command.h"
 
 namespace curtail::tool {
 namespace {
@@ -41,6 +45,17 @@ int RunReport(const ReportFlags& flags, Console& console) {
   }
   if (flags.html.empty() && flags.hgrm.empty()) console.Print(Summary(*report));
   return kOk;
+}
+
+Command AddReport(CLI::App& app) {
+  const auto f = std::make_shared<ReportFlags>();
+  CLI::App* command = app.add_subcommand("report", "Show the result of a load test once more");
+  command->add_option("file", f->file, "Written by curtail load --json")->required();
+  command->add_option("--html", f->html, "Write a page with charts here");
+  command->add_option("--hgrm", f->hgrm, "Write the percentile spectrum here, for HdrHistogram's plotters");
+  command->footer(
+      "Without --html and --hgrm it prints the summary.\nExample: curtail report run.json --html run.html");
+  return {command, [f](const Invocation& given) { return RunReport(*f, given.console); }};
 }
 
 }  // namespace curtail::tool

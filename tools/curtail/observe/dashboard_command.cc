@@ -5,6 +5,7 @@
 #include <netdb.h>
 #include <sys/socket.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -19,6 +20,7 @@
 #include "curtail/term/exit_code.h"
 #include "curtail/term/interrupt.h"
 #include "tools/curtail/observe/dashboard.h"
+#include "tools/curtail/term/command.h"
 
 namespace curtail::tool {
 namespace {
@@ -182,6 +184,36 @@ int RunDashboard(const DashboardFlags& flags, Console& console, const std::atomi
     (*dashboard)->Update(FindProcesses(&*watched));
   } while (WaitUntil(Now() + kBetweenLooks, stop));
   return kOk;
+}
+
+Command AddDashboard(CLI::App& app) {
+  const auto f = std::make_shared<DashboardFlags>();
+  CLI::App* command = app.add_subcommand(
+      "dashboard", "Show an application to a browser that others started, such as a cluster");
+  command->add_option("APP", f->application, "Its name")->required();
+  command->add_option("--listen", f->listen, "A port of this machine, or HOST:PORT")->capture_default_str();
+  command
+      ->add_option(
+          "--service", f->services,
+          "NAME=HOST:PORT,...: a service and its HTTP admin ports; a name may have several addresses")
+      ->required()
+      ->allow_extra_args(false);
+  command
+      ->add_option("--calls", f->calls,
+                   "NAME=NAME,...: the services that a service calls; those without --service are not read")
+      ->allow_extra_args(false);
+  command->add_option("--entry", f->entry, "The service that clients call");
+  command->footer(
+      "Names are looked up every 5 s, so processes come and go. What curtail up starts has its own: "
+      "--dashboard.\n"
+      "curtail render starts it on a cluster.\n"
+      "Example:\n"
+      "  curtail dashboard shop --service front=shop-front:9464 --service "
+      "leaf=shop-leaf-0:9464,shop-leaf-1:9464 "
+      "\\\n"
+      "                         --calls front=leaf --entry front");
+  return {command, [f](const Invocation& given) { return RunDashboard(*f, given.console, given.stop); },
+          /*keeps_log_format=*/true};
 }
 
 }  // namespace curtail::tool

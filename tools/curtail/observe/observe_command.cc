@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/curtail/observe/observe_command.h"
-
+//
+// `curtail observe`: the operating system's share of each service, for some seconds.
 #include <poll.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -18,16 +21,24 @@
 #include "curtail/base/strings.h"
 #include "curtail/deploy/admin_client.h"
 #include "curtail/rpc/admin/admin.pb.h"
+#include "curtail/term/console.h"
 #include "curtail/term/exit_code.h"
 #include "tools/curtail/deploy/admin_failure.h"
 #include "tools/curtail/deploy/target.h"
 #include "tools/curtail/observe/os_source.h"
 #include "tools/curtail/observe/service_share.h"
 #include "tools/curtail/observe/wakeup_trace.h"
+#include "tools/curtail/term/command.h"
 #include "tools/curtail/term/flags.h"
 
 namespace curtail::tool {
 namespace {
+
+struct ObserveFlags {
+  std::string target;  // APP, APP/SERVICE or APP/SERVICE.INSTANCE
+  double seconds = 10;
+  std::string json;  // "-": the standard output; else a path; empty: none
+};
 
 constexpr int kSchemaVersion = 1;
 constexpr int kLookMs = 100;
@@ -205,8 +216,8 @@ std::string ToJson(const std::string& target, const std::map<std::string, Servic
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace
-
+// Counts switches, wake-ups, system calls and the rest of os_source.h while the application serves, and prints them a
+// second and a request. Ends early when `stop` is set. Returns the exit code.
 int RunObserve(const ObserveFlags& flags, Console& console, const std::atomic<bool>& stop) {
   if (flags.json == "-") console.print_to_stderr();
   if (const absl::Status writable = CheckWritable(flags.json); !writable.ok()) {
@@ -233,6 +244,23 @@ int RunObserve(const ObserveFlags& flags, Console& console, const std::atomic<bo
     }
   }
   return stop.load(std::memory_order_relaxed) ? kInterrupted : kOk;
+}
+
+}  // namespace
+
+Command AddObserve(CLI::App& app) {
+  const auto f = std::make_shared<ObserveFlags>();
+  CLI::App* command = app.add_subcommand(
+      "observe", "The operating system's share: switches, wake-ups, system calls, a second and a request");
+  command->add_option("TARGET", f->target, "APP, APP/SERVICE or APP/SERVICE.INSTANCE of what is up")
+      ->required();
+  command->add_option("--seconds", f->seconds, "For so long")
+      ->check(CLI::Range(0.1, 86400.0))
+      ->capture_default_str();
+  command->add_option("--json", f->json, "Write the result here as JSON; - is the standard output");
+  command->footer(
+      "Examples:\n  curtail observe hdsearch\n  curtail observe hdsearch/leaf --seconds 5 --json -");
+  return {command, [f](const Invocation& given) { return RunObserve(*f, given.console, given.stop); }};
 }
 
 }  // namespace curtail::tool

@@ -1,25 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/curtail/observe/top_command.h"
-
+//
+// `curtail top`: the load, latency and resources of each service of an application, once a second.
+#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "curtail/base/clock.h"
+#include "curtail/term/console.h"
 #include "curtail/term/exit_code.h"
 #include "curtail/term/interrupt.h"
 #include "tools/curtail/deploy/admin_failure.h"
 #include "tools/curtail/observe/top_table.h"
 #include "tools/curtail/observe/vitals.h"
+#include "tools/curtail/term/command.h"
 #include "tools/curtail/term/table.h"
 
 namespace curtail::tool {
 namespace {
+
+struct TopFlags {
+  std::string application;
+  double seconds = 0;  // 0: until it is ended
+  std::string sort = "cpu";
+  bool json = false;  // a line a second
+};
 
 constexpr Nanos kTopEvery = std::chrono::seconds(1);
 
@@ -109,12 +122,37 @@ bool Top::Wait(TimePoint until) {
   }
 }
 
-}  // namespace
-
+// Fills a terminal, else prints a block a second; on a terminal the last one stays when it ends. Ends with `stop`, with
+// the key q, and with the application. Returns the exit code.
 int RunTop(const TopFlags& flags, Console& console, const std::atomic<bool>& stop) {
   const absl::Status ended = Top(flags, console, stop).Run();
   if (!ended.ok()) return AdminFailure(ended, "", console);
   return stop.load(std::memory_order_relaxed) ? kInterrupted : kOk;
+}
+
+}  // namespace
+
+Command AddTop(CLI::App& app) {
+  const auto f = std::make_shared<TopFlags>();
+  CLI::App* command =
+      app.add_subcommand("top", "Load, latency, errors and resources of each service, once a second");
+  command->add_option("APP", f->application, "Its name")->required();
+  command->add_option("--seconds", f->seconds, "For so long [until Ctrl-C, or the key q]")
+      ->check(CLI::Range(0.1, 1e7));
+  command->add_option("--sort", f->sort, "The largest first: calls, p99, errors, cpu or memory; or name")
+      ->check(CLI::IsMember(TopOrders()))
+      ->capture_default_str();
+  command->add_flag("--json", f->json, "A line of JSON a second");
+  command->footer(
+      "Fills the terminal; into a file or a pipe it prints a block a second. Services with a process that is "
+      "not\n"
+      "ready come first. Quantiles are of the calls of the last second, interpolated within the servers' "
+      "buckets.\n"
+      "Examples:\n"
+      "  curtail top hdsearch\n"
+      "  curtail top hdsearch --seconds 60 --sort p99 > top.txt\n"
+      "  curtail top hdsearch --json | jq -c '.services[] | [.service, .calls_per_s, .p99_us]'");
+  return {command, [f](const Invocation& given) { return RunTop(*f, given.console, given.stop); }};
 }
 
 }  // namespace curtail::tool

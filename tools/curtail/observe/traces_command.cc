@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/curtail/observe/traces_command.h"
-
+//
+// `curtail traces`: where the time of requests goes, by the spans of all services.
+#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <atomic>
+#include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -9,16 +13,25 @@
 #include "curtail/base/clock.h"
 #include "curtail/base/read_file.h"
 #include "curtail/base/strings.h"
+#include "curtail/term/console.h"
 #include "curtail/term/exit_code.h"
 #include "curtail/term/interrupt.h"
 #include "tools/curtail/deploy/admin_failure.h"
 #include "tools/curtail/deploy/run_folder.h"
 #include "tools/curtail/observe/page_reader.h"
 #include "tools/curtail/observe/traces_report.h"
+#include "tools/curtail/term/command.h"
 #include "tools/curtail/term/flags.h"
 
 namespace curtail::tool {
 namespace {
+
+struct TracesFlags {
+  std::string source;  // an application that is up, or a file of spans
+  double seconds = 5;
+  std::string slow;  // a duration; empty: the slowest tenth
+  std::string json;  // "-": the standard output; else a path; empty: none
+};
 
 // A process keeps its latest 128 spans.
 constexpr Nanos kTracesEvery = std::chrono::milliseconds(200);
@@ -74,8 +87,8 @@ absl::Status Collect(const TracesFlags& flags, const std::atomic<bool>& stop, ob
   }
 }
 
-}  // namespace
-
+// Collects spans for some seconds, or until `stop`, joins them, and prints what curtail/observe/trace_analysis.h finds.
+// Returns the exit code.
 int RunTraces(const TracesFlags& flags, Console& console, const std::atomic<bool>& stop) {
   if (flags.json == "-") console.print_to_stderr();
   absl::Status fine = CheckWritable(flags.json);
@@ -103,6 +116,30 @@ int RunTraces(const TracesFlags& flags, Console& console, const std::atomic<bool
     }
   }
   return stop.load(std::memory_order_relaxed) ? kInterrupted : kOk;
+}
+
+}  // namespace
+
+Command AddTraces(CLI::App& app) {
+  const auto f = std::make_shared<TracesFlags>();
+  CLI::App* command = app.add_subcommand(
+      "traces",
+      "Where the time goes: network, queues, handlers; critical paths; which service makes requests slow");
+  command->add_option("TARGET", f->source, "APP that is up, or a FILE.json of spans")->required();
+  command->add_option("--seconds", f->seconds, "Collect spans for so long")
+      ->check(CLI::Range(0.0, 86400.0))
+      ->capture_default_str();
+  command->add_option("--slow", f->slow, "Requests that take longer are slow: 10ms [the slowest tenth]");
+  command->add_option("--json", f->json, "Write the result here as JSON; - is the standard output");
+  command->footer(
+      "The services must be traced: curtail up APP --trace-to memory --trace-sample 1. A file has what their "
+      "/traces says, or\n"
+      "that of the dashboard.\n"
+      "Examples:\n"
+      "  curtail traces hdsearch\n"
+      "  curtail traces hdsearch --seconds 30 --slow 10ms --json slow.json\n"
+      "  curl localhost:9460/traces > spans.json && curtail traces spans.json");
+  return {command, [f](const Invocation& given) { return RunTraces(*f, given.console, given.stop); }};
 }
 
 }  // namespace curtail::tool

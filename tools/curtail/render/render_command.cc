@@ -1,19 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/curtail/render/render_command.h"
-
+//
+// `curtail render`: writes a topology for Kubernetes, Helm or Docker Compose.
+#include <CLI/CLI.hpp>
 #include <filesystem>
+#include <memory>
 #include <set>
+#include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "apps/shipped/application.h"
 #include "curtail/base/strings.h"
+#include "curtail/term/console.h"
 #include "curtail/term/exit_code.h"
+#include "tools/curtail/deploy/topology_flags.h"
 #include "tools/curtail/render/manifests.h"
+#include "tools/curtail/render/workloads.h"
+#include "tools/curtail/term/command.h"
 
 namespace curtail::tool {
 namespace {
+
+struct RenderFlags {
+  std::string application;  // a name, or the path of a topology file
+  std::string to;           // kubernetes, helm or compose
+  std::string output;       // a folder; empty: stdout
+  deploy::TopologyChanges changes;
+  RenderOptions options;
+};
 
 std::vector<RenderedFile> Rendered(const RenderFlags& flags, const Plan& plan) {
   if (flags.to == "kubernetes") return PlainManifests(plan);
@@ -50,8 +66,7 @@ void NoteSecrets(const RenderFlags& flags, const Plan& plan, Console& console) {
   }
 }
 
-}  // namespace
-
+// Returns the exit code.
 int RunRender(const RenderFlags& flags, Console& console) {
   const auto fail = [&console](const absl::Status& status, const std::string& hint) {
     console.Error(std::string(Message(status)), hint);
@@ -81,6 +96,38 @@ int RunRender(const RenderFlags& flags, Console& console) {
                                                     : "docker compose up --detach, in ";
   console.Print(absl::StrCat(files.size(), " files in ", flags.output, "; next: ", next, flags.output, "\n"));
   return kOk;
+}
+
+constexpr char kRenderExamples[] =
+    R"(Writes the topology of an application for machines that a cluster manages: plain manifests, a Helm chart, which is the same
+with its values to choose, or a Compose file for one machine. The pods run the programs that `curtail up` starts. `./dev image APP`
+builds the image; docs/kubernetes.md leads from there to an application that runs.
+
+Examples:
+  curtail render hdsearch --to kubernetes | kubectl apply -f -
+  curtail render hdsearch --to helm --output chart --image registry.example/hdsearch:1.0
+  curtail render router --to kubernetes --output router --set leaf.shards=2 --set store.shards=2
+  curtail render router --to helm --output chart --use store=cache-0:11211,cache-1:11211 --set store.shards=1 --set leaf.shards=1
+  curtail render ./shop.yaml --to compose --output shop
+
+Exit codes: 0 ok, 1 the output cannot be written, 104 bad flags or topology.)";
+
+}  // namespace
+
+Command AddRender(CLI::App& app) {
+  const auto f = std::make_shared<RenderFlags>();
+  CLI::App* command =
+      app.add_subcommand("render", "Write an application for Kubernetes, Helm or Docker Compose");
+  command->add_option("APP", f->application, apps::ApplicationNames() + ", or a topology file")->required();
+  command->add_option("--to", f->to, "kubernetes, helm or compose")
+      ->required()
+      ->check(CLI::IsMember({"kubernetes", "helm", "compose"}));
+  command->add_option("-o,--output", f->output,
+                      "A folder for the files [kubernetes, compose: the standard output]");
+  command->add_option("--image", f->options.image, "The image of the application [APP:VERSION]");
+  AddTopologyFlags(*command, &f->changes);
+  command->footer(kRenderExamples);
+  return {command, [f](const Invocation& given) { return RunRender(*f, given.console); }};
 }
 
 }  // namespace curtail::tool

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -25,9 +26,12 @@
 #include "curtail/load/drive/rate_curve.h"
 #include "curtail/load/report/report.h"
 #include "curtail/term/exit_code.h"
+#include "tools/curtail/term/command.h"
 #include "tools/curtail/term/flags.h"
+#include "tools/curtail/term/validators.h"
 #include "tools/curtail/train/fence_command.h"
 #include "tools/curtail/train/profile_file.h"
+#include "tools/curtail/train/subject_flags.h"
 #include "tools/curtail/train/training_run.h"
 
 namespace curtail::tool {
@@ -250,6 +254,53 @@ int RunTrain(const TrainFlags& flags, Console& console, const std::atomic<bool>&
     return kInterrupted;
   }
   return FailWith(console, status, "train", subject->get());
+}
+
+namespace {
+
+constexpr char kTrainExamples[] =
+    R"(Measures p50 and p99 of each config at each load, several times in turns, and writes a profile, by which a server chooses its
+config: `hdsearch --policy mutune --profile profile.json`. A config that gives up at a load is spared higher ones. The
+application is started and ended by this; a server that runs already is switched through its admin interface, and gets its
+config back at the end. Train on the machine that serves: a profile is of one machine.
+
+With --fences it drives each path class alone, finds the fewest requests at once that have the full throughput, and adds them
+to the profile as limits: `hdsearch --fence strict --profile profile.json` begins with these. A server that runs already needs
+--fence dry-run for this; train it once for each of its methods, with the same --out.
+
+Examples:
+  curtail train hdsearch --out profile.json              # about 30 minutes
+  curtail train hdsearch --quick --out profile.json      # under 3 minutes
+  curtail train hdsearch --dry-run                       # says what it would measure, and how long that takes
+  curtail train hdsearch --out profile.json --resume     # goes on after Ctrl-C or a power cut
+  curtail train router --fences --out profile.json       # the limits of its path classes, about a minute
+  curtail train 127.0.0.1:7000 --admin 127.0.0.1:9090 --method shop.Cart/Add --data @requests.jsonl --out cart.json
+
+Exit codes: 0 ok, 1 a process failed or no disk space, 104 bad flags, a missing program or data set, 105 interrupted.)";
+
+}  // namespace
+
+Command AddTrain(CLI::App& app) {
+  const auto f = std::make_shared<TrainFlags>();
+  CLI::App* command =
+      app.add_subcommand("train", "Measure which config is best at which load; write a profile");
+  command->footer(kTrainExamples);
+  AddSubjectFlags(*command, &f->subject,
+                  "An application to start, or HOST:PORT or unix:PATH of a server that runs");
+  command->add_option("--out", f->out, "The profile")->capture_default_str();
+  command->add_option("--configs", f->configs, "Configs to measure [some that suit the CPUs]");
+  command->add_option("--loads", f->loads, "Requests a second [a ladder until all give up]");
+  command->add_option("--repeats", f->repeats, "Times that each cell is measured, at least 3")
+      ->check(CLI::Range(3, 1000));
+  command->add_option("--seconds", f->seconds, "Length of a cell; low loads take longer")
+      ->check(Between(0.05, 3600));
+  command->add_option("--seed", f->seed, "Of the arrivals")->capture_default_str();
+  command->add_flag("--quick", f->quick, "Fewer configs and loads, shorter cells");
+  command->add_flag("--dry-run", f->dry_run, "Print the plan and stop");
+  command->add_flag("--resume", f->resume, "Go on with an interrupted training");
+  command->add_flag("--fences", f->fences,
+                    "Find how many requests of each path class should run at once, in place of configs");
+  return {command, [f](const Invocation& given) { return RunTrain(*f, given.console, given.stop); }};
 }
 
 }  // namespace curtail::tool

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/curtail/train/verify_command.h"
-
+//
+// `curtail verify`: whether a profile chooses well at loads that it was not trained at.
+#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -11,13 +15,32 @@
 #include "absl/strings/str_join.h"
 #include "curtail/adapt/verification.h"
 #include "curtail/base/strings.h"
+#include "curtail/term/console.h"
 #include "curtail/term/exit_code.h"
+#include "tools/curtail/term/command.h"
 #include "tools/curtail/term/flags.h"
+#include "tools/curtail/term/validators.h"
 #include "tools/curtail/train/profile_file.h"
+#include "tools/curtail/train/subject.h"
+#include "tools/curtail/train/subject_flags.h"
 #include "tools/curtail/train/training_run.h"
 
 namespace curtail::tool {
 namespace {
+
+struct VerifyFlags {
+  SubjectFlags subject;
+  std::string profile;
+  bool any_machine = false;
+  std::string loads;  // empty: between trained ones
+  int count = 6;      // of those
+  int search = 3;
+  int duels = 5;
+  double seconds = 2;    // of a cell
+  double max_loss = 10;  // percent
+  bool quick = false;
+  bool dry_run = false;
+};
 
 constexpr Nanos kWarmup = std::chrono::milliseconds(300);
 // A p99 of few requests says little: low loads take longer, up to four times.
@@ -64,8 +87,7 @@ absl::Status Measure(const VerifyFlags& flags, Subject& subject, Verification& v
   return absl::OkStatus();
 }
 
-}  // namespace
-
+// Runs it. Returns the exit code: 99 when the chosen config loses more than max_loss somewhere.
 int RunVerify(const VerifyFlags& given, Console& console, const std::atomic<bool>& stop) {
   VerifyFlags flags = given;
   std::vector<std::string>& targets = flags.subject.load.targets;
@@ -127,6 +149,50 @@ int RunVerify(const VerifyFlags& given, Console& console, const std::atomic<bool
                              flags.max_loss)
            : "FAILED: no config keeps up with any of these loads, so there was nothing to choose\n");
   return kThreshold;
+}
+
+constexpr char kVerifyExamples[] =
+    R"(Measures the configs that the profile says keep up at loads that it was not trained at, finds the best one, and measures that against the one
+that the profile chooses, in turns. The first measurement only finds the best, the second one judges: so luck is not
+mistaken for merit.
+
+Examples:
+  curtail verify hdsearch profile.json                   # some 15 minutes
+  curtail verify hdsearch profile.json --quick
+  curtail verify 127.0.0.1:7000 cart.json --admin 127.0.0.1:9090 --method shop.Cart/Add --data @requests.jsonl
+
+Exit codes: 0 ok, 1 a process failed, 99 the chosen config loses more than 10 % (--max-loss) at some load, 104 bad flags
+or profile, 105 interrupted.)";
+
+}  // namespace
+
+Command AddVerify(CLI::App& app) {
+  const auto f = std::make_shared<VerifyFlags>();
+  CLI::App* command =
+      app.add_subcommand("verify", "Whether a profile chooses well at loads it was not trained at");
+  command->footer(kVerifyExamples);
+  AddSubjectFlags(*command, &f->subject,
+                  "An application to start, or HOST:PORT or unix:PATH of a server that runs; then "
+                  "the profile");
+  command->add_option("--profile", f->profile, "The profile; may also be the last argument");
+  command->add_flag("--any-machine", f->any_machine, "Take a profile of another machine, too");
+  command->add_option("--loads", f->loads, "Requests a second [between the trained ones]");
+  command->add_option("--count", f->count, "Of such loads")->check(CLI::Range(1, 100))->capture_default_str();
+  command->add_option("--search", f->search, "Times that every config is measured")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  command->add_option("--duels", f->duels, "Times that the chosen and the best one are, an odd number")
+      ->check(CLI::Range(1, 101))
+      ->capture_default_str();
+  command->add_option("--seconds", f->seconds, "Length of a cell; low loads take longer")
+      ->check(Between(0.05, 3600))
+      ->capture_default_str();
+  command->add_option("--max-loss", f->max_loss, "What it may lose, in percent")
+      ->check(Between(0, 1000))
+      ->capture_default_str();
+  command->add_flag("--quick", f->quick, "Three loads, short cells");
+  command->add_flag("--dry-run", f->dry_run, "Print the plan and stop");
+  return {command, [f](const Invocation& given) { return RunVerify(*f, given.console, given.stop); }};
 }
 
 }  // namespace curtail::tool

@@ -1,37 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/curtail/main/request_flags.h"
+#include "tools/curtail/load/request_flags.h"
 
-#include <cmath>
-
-#include "absl/status/statusor.h"
-#include "absl/strings/str_format.h"
 #include "apps/shipped/application.h"
 #include "curtail/base/strings.h"
 #include "tools/curtail/load/load_flags.h"
-#include "tools/curtail/term/flags.h"
 
 namespace curtail::tool {
 
-CLI::Validator Between(double low, double high) {
-  const CLI::Validator finite(
-      [](std::string& text) {
-        double number = 0;
-        const bool good = CLI::detail::lexical_cast(text, number) && std::isfinite(number);
-        return good ? std::string() : text + " is not a number";
-      },
-      "");
-  return CLI::Range(low, high) & finite;
-}
-
-CLI::Validator Number() {
-  return CLI::Validator(
-      [](std::string& text) {
-        const absl::StatusOr<double> number = ParseNumber(text);
-        if (!number.ok()) return std::string(number.status().message());
-        text = absl::StrFormat("%.17g", *number);
-        return std::string();
-      },
-      "");
+void AddTargetFlags(CLI::App& load, LoadFlags* f, const char* targets) {
+  const char* const group = "Target";
+  load.add_option("TARGET", f->targets, targets);
+  load.add_option("--connections", f->connections,
+                  "To each target, used in turn [1; over HTTP/1.1 64, or as many as --closed]")
+      ->group(group);
+  load.add_option("--balancer", f->balancer,
+                  "How requests spread over the servers of a name, dns:///NAME:PORT, such as round_robin")
+      ->capture_default_str()
+      ->group(group);
+  load.add_flag("--tls", f->tls, "Speak TLS")->group(group);
+  load.add_option("--ca", f->ca, "Trust the certificates of this PEM file instead of the system's")
+      ->group(group);
+  load.add_option("--cert", f->cert, "Show this certificate (PEM)")->group(group);
+  load.add_option("--key", f->key, "Its private key (PEM)")->group(group);
+  load.add_option("--server-name", f->server_name, "The name that the certificate must have")->group(group);
+  load.add_flag("--insecure", f->insecure, "Do not verify the certificate")->group(group);
+  load.add_option(
+          "-H,--metadata", f->metadata,
+          "Send 'KEY: VALUE' with every request, a header field over HTTP; repeat it for more. Values may be "
+          "drawn as in --data")
+      ->allow_extra_args(false)
+      ->group(group);
 }
 
 void AddMessageFlags(CLI::App& load, LoadFlags* f) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// request_flags.h - flags that several commands have: what is sent. For the files that declare commands.
+// request_flags.h - flags that several commands have: the target, and what is sent to it.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -11,12 +11,11 @@ namespace curtail::tool {
 
 struct LoadFlags;
 
-// A number between these. CLI::Range alone lets "nan" pass.
-CLI::Validator Between(double low, double high);
-// 2.5k becomes 2500, 1M a million.
-CLI::Validator Number();
+inline constexpr char kCorpusHelp[] = "The data of the application, its --data [as in its topology]";
 
-// The messages. Parsing writes into `f`, which outlives `command`.
+// The target. Parsing writes into `f`, which outlives `command`.
+void AddTargetFlags(CLI::App& command, LoadFlags* f, const char* targets);
+// The messages; likewise.
 void AddMessageFlags(CLI::App& command, LoadFlags* f);
 // The options of single applications; `set` hears of those that are given.
 void AddOwnOptions(CLI::App& command, const char* group,

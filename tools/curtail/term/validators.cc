@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/curtail/term/validators.h"
+
+#include <cmath>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_format.h"
+#include "tools/curtail/term/flags.h"
+
+namespace curtail::tool {
+
+CLI::Validator Between(double low, double high) {
+  const CLI::Validator finite(
+      [](std::string& text) {
+        double number = 0;
+        const bool good = CLI::detail::lexical_cast(text, number) && std::isfinite(number);
+        return good ? std::string() : text + " is no number";
+      },
+      "");
+  return CLI::Range(low, high) & finite;
+}
+
+CLI::Validator Number() {
+  return CLI::Validator(
+      [](std::string& text) {
+        const absl::StatusOr<double> number = ParseNumber(text);
+        if (!number.ok()) return std::string(number.status().message());
+        text = absl::StrFormat("%.17g", *number);
+        return std::string();
+      },
+      "");
+}
+
+}  // namespace curtail::tool
