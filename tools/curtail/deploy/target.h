@@ -17,7 +17,7 @@
 
 namespace curtail::tool {
 
-// What a command that takes admin targets says of them.
+// The help of a command that takes admin targets.
 inline constexpr char kAdminTargetHelp[] =
     "APP, APP/SERVICE or APP/SERVICE.INSTANCE of what is up, or an admin address (the server's --admin)";
 

@@ -14,7 +14,7 @@ CLI::Validator Between(double low, double high) {
       [](std::string& text) {
         double number = 0;
         const bool good = CLI::detail::lexical_cast(text, number) && std::isfinite(number);
-        return good ? std::string() : text + " is no number";
+        return good ? std::string() : text + " is not a number";
       },
       "");
   return CLI::Range(low, high) & finite;
