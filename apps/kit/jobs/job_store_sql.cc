@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // DESIGN. An acknowledged job is a row. The thread takes rows in their order, and deletes a row when its job is done.
-// There is one consumer.
+// There is one consumer. A row stores when its job is due by the wall clock. No pause is longer than kLastRetryMs, so a job that is due
+// later failed while the clock was ahead, and is due now.
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -54,8 +55,9 @@ class SqlJobs final : public JobStore {
   absl::Status Take(std::vector<Job>* jobs) override {
     return db_.Read(Deadline::In(kJobTime), [&](SqlSession& s) {
       return s.Query(
-          "SELECT id, attempts, job FROM jobs WHERE due_ms <= ?1 ORDER BY id LIMIT ?2",
-          {NowMs(), kJobsAtOnce}, [&](const SqlRow& row) {
+          "SELECT id, attempts, job FROM jobs WHERE NOT due_ms BETWEEN ?1 + 1 AND ?1 + ?2 ORDER BY id LIMIT "
+          "?3",
+          {NowMs(), kLastRetryMs, kJobsAtOnce}, [&](const SqlRow& row) {
             jobs->push_back(
                 {.id = Join(row.Integer(0)), .attempts = row.Integer(1), .bytes = std::string(row.Text(2))});
           });
@@ -79,14 +81,15 @@ class SqlJobs final : public JobStore {
   }
 
   Deadline NextLook() override {
+    const int64_t now = NowMs();
     int64_t due_ms = -1;
     const absl::Status status = db_.Read(Deadline::In(kJobTime), [&](SqlSession& s) {
-      return s.Query("SELECT coalesce(min(due_ms), -1) FROM jobs", {},
-                     [&](const SqlRow& row) { due_ms = row.Integer(0); });
+      return s.Query("SELECT coalesce(min(CASE WHEN due_ms > ?1 THEN 0 ELSE due_ms END), -1) FROM jobs",
+                     {now + kLastRetryMs}, [&](const SqlRow& row) { due_ms = row.Integer(0); });
     });
     if (!status.ok()) return Deadline::In(std::chrono::milliseconds(kFirstRetryMs));
     if (due_ms < 0) return Deadline::In(kIdleLook);
-    return Deadline::In(std::chrono::milliseconds(std::clamp<int64_t>(due_ms - NowMs(), 0, kLastRetryMs)));
+    return Deadline::In(std::chrono::milliseconds(std::clamp<int64_t>(due_ms - now, 0, kLastRetryMs)));
   }
 
  private:

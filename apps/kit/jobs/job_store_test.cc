@@ -122,6 +122,24 @@ TEST_P(JobStoreTest, JobsThatFailLeaveTheOthersTheirTurn) {
   EXPECT_EQ(Count(*store_), 200u);
 }
 
+TEST(SqlJobsTest, AClockThatWasAheadDoesNotDelayAJob) {
+  const TempDir dir;
+  const auto db = OpenData({.folder = dir.File("data"), .no_sync = true}, "test", {kJobSchema});
+  ASSERT_TRUE(db.ok()) << db.status();
+  const auto store = MakeSqlJobs(db->get());
+  ASSERT_TRUE(Put(*store, "one").ok());
+  Settle(*store, Take(*store), /*done=*/false);
+  // As if the job had failed while the clock was an hour ahead.
+  const absl::Status ahead = (*db)->Write(Deadline::In(kMaxTestWait), [](SqlSession& s) {
+    return s.Execute("UPDATE jobs SET due_ms = due_ms + 3600000", {});
+  });
+  ASSERT_TRUE(ahead.ok()) << ahead;
+  EXPECT_LT(store->NextLook().Remaining(), std::chrono::seconds(1));
+  std::vector<Job> jobs;
+  ASSERT_TRUE(store->Take(&jobs).ok());
+  EXPECT_THAT(BytesOf(jobs), ElementsAre("one"));
+}
+
 INSTANTIATE_TEST_SUITE_P(Stores, JobStoreTest, testing::Values(JobsIn::kFile, JobsIn::kRedis),
                          [](const auto& info) { return info.param == JobsIn::kFile ? "File" : "Redis"; });
 
