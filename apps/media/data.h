@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// data.h - where the services keep their data, and how a part of a review is put.
+// data.h - the name of this application, and how a part of a review is put.
 #pragma once
 
 #include <utility>
@@ -15,11 +15,6 @@
 namespace curtail::media {
 
 inline constexpr char kApplication[] = "media";
-
-// Where the services keep their data.
-struct Data : apps::DataOptions {
-  Data() { application = kApplication; }
-};
 
 inline apps::Ids IdsOf(uint64_t id) {
   apps::Ids ids;
@@ -36,19 +31,6 @@ inline Coroutine PutPart(Context& ctx, const ComposeReview::Stub& compose, uint6
   auto [put] = co_await WhenAll(named, Ask(compose, ComposeReview::kPut, std::move(part)));
   if (put.ok()) *reply = *std::move(put);
   co_return put.status();
-}
-
-// A service that keeps its data by `schema` and is made of its database and its Env.
-template <class Made>
-HostedService HostedWithData(std::string name, std::vector<std::string> schema) {
-  auto data = std::make_shared<Data>();
-  return {.name = name,
-          .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
-          .make = [=](Env& env) -> MadeService {
-            auto db = apps::OpenData(env, *data, name, schema);
-            if (!db.ok()) return db.status();
-            return std::make_unique<Made>(**db, env);
-          }};
 }
 
 }  // namespace curtail::media

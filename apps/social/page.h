@@ -12,9 +12,6 @@ namespace curtail::social {
 
 // Posts in one request of read-post: each may have two authors to look at.
 inline constexpr int kMostViewed = apps::kMostIds / 2;
-// A text to search for, and what a part of the index finds at once.
-inline constexpr size_t kMostQueryBytes = 256;
-inline constexpr uint32_t kMostHits = 1100;
 
 // Stands in a text for a URL, before its code.
 inline constexpr char kShortPrefix[] = "http://short-url/";

@@ -102,4 +102,13 @@ absl::StatusOr<SqlDatabase*> OpenData(Env& env, const DataOptions& options, std:
   return db;
 }
 
+HostedService HostedOnData(const std::string& application, std::string name,
+                           std::function<MadeService(Env& env, const DataOptions& data)> make) {
+  auto data = std::make_shared<DataOptions>();
+  data->application = application;
+  return {.name = std::move(name),
+          .flags = [data](Flags& flags) { AddDataFlags(flags, data.get()); },
+          .make = [data, make = std::move(make)](Env& env) { return make(env, *data); }};
+}
+
 }  // namespace curtail::apps

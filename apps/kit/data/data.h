@@ -3,9 +3,11 @@
 // data.h - where the services keep what they know: a file a service in one folder, or PostgreSQL.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -60,5 +62,23 @@ std::vector<SqlValue> EachWith(uint64_t first, const Ids& ids) {
 // process has drained.
 absl::StatusOr<SqlDatabase*> OpenData(Env& env, const DataOptions& options, std::string_view service,
                                       std::vector<std::string> migrations);
+
+// A service with AddDataFlags(), made of what these give.
+HostedService HostedOnData(const std::string& application, std::string name,
+                           std::function<MadeService(Env& env, const DataOptions& data)> make);
+// A service that keeps its data by `schema`: made of its database, and of its Env, if it takes that.
+template <class Made>
+HostedService HostedWithData(const std::string& application, std::string name,
+                             std::vector<std::string> schema) {
+  return HostedOnData(application, name, [=](Env& env, const DataOptions& data) -> MadeService {
+    const absl::StatusOr<SqlDatabase*> db = OpenData(env, data, name, schema);
+    if (!db.ok()) return db.status();
+    if constexpr (std::is_constructible_v<Made, SqlDatabase&, Env&>) {
+      return std::make_unique<Made>(**db, env);
+    } else {
+      return std::make_unique<Made>(**db);
+    }
+  });
+}
 
 }  // namespace curtail::apps

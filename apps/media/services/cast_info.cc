@@ -34,8 +34,9 @@ struct CastInfoService final : CastInfo::CoroutineService {
 };
 
 HostedService HostedCastInfo() {
-  return HostedWithData<CastInfoService>(
-      "cast-info", {"CREATE TABLE casts(movie INTEGER PRIMARY KEY, kept BLOB NOT NULL) STRICT"});
+  return apps::HostedWithData<CastInfoService>(
+      kApplication, "cast-info",
+      {"CREATE TABLE casts(movie INTEGER PRIMARY KEY, kept BLOB NOT NULL) STRICT"});
 }
 
 }  // namespace curtail::media

@@ -71,14 +71,14 @@ struct MovieIdService final : MovieId::CoroutineService {
     co_return entered.status();
   }
 
-  static IndexJob JobOf(uint64_t movie, const MovieEntry& entry) {
-    IndexJob job;
-    job.set_movie(movie);
+  static apps::IndexJob JobOf(uint64_t movie, const MovieEntry& entry) {
+    apps::IndexJob job;
+    job.set_id(movie);
     job.set_text(entry.title());
     for (const std::string& name : entry.cast()) job.set_text(Join(job.text(), "\n", name));
     job.set_text(Join(job.text(), "\n", entry.plot()));
-    *job.mutable_genres() = entry.genres();
-    job.set_year(entry.year());
+    *job.mutable_tags() = entry.genres();
+    job.set_number(entry.year());
     return job;
   }
 

@@ -59,19 +59,17 @@ struct MovieInfoService final : MovieInfo::CoroutineService {
 };
 
 HostedService HostedMovieInfo() {
-  auto data = std::make_shared<Data>();
-  return {.name = "movie-info",
-          .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
-          .make = [data](Env& env) -> MadeService {
-            auto cache = apps::Cache::Of(env, "movie-cache");
-            if (!cache.ok()) return cache.status();
-            auto db = apps::OpenData(env, *data, "movie-info",
-                                     {"CREATE TABLE movies(id INTEGER PRIMARY KEY, title TEXT NOT NULL,"
-                                      " year INTEGER NOT NULL, movie BLOB NOT NULL) STRICT;"
-                                      "CREATE UNIQUE INDEX movies_by_title ON movies(title, year)"});
-            if (!db.ok()) return db.status();
-            return std::make_unique<MovieInfoService>(**db, *std::move(cache));
-          }};
+  return apps::HostedOnData(
+      kApplication, "movie-info", [](Env& env, const apps::DataOptions& data) -> MadeService {
+        auto cache = apps::Cache::Of(env, "movie-cache");
+        if (!cache.ok()) return cache.status();
+        auto db = apps::OpenData(env, data, "movie-info",
+                                 {"CREATE TABLE movies(id INTEGER PRIMARY KEY, title TEXT NOT NULL,"
+                                  " year INTEGER NOT NULL, movie BLOB NOT NULL) STRICT;"
+                                  "CREATE UNIQUE INDEX movies_by_title ON movies(title, year)"});
+        if (!db.ok()) return db.status();
+        return std::make_unique<MovieInfoService>(**db, *std::move(cache));
+      });
 }
 
 }  // namespace curtail::media

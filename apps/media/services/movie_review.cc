@@ -5,7 +5,7 @@ namespace curtail::media {
 
 HostedService HostedMovieReview() {
   using Made = ReviewListService<MovieReview, &ReviewRef::movie>;
-  return HostedWithData<Made>("movie-review", Made::Schema());
+  return apps::HostedWithData<Made>(kApplication, "movie-review", Made::Schema());
 }
 
 }  // namespace curtail::media

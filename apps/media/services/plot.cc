@@ -34,8 +34,8 @@ struct PlotService final : Plot::CoroutineService {
 };
 
 HostedService HostedPlot() {
-  return HostedWithData<PlotService>(
-      "plot", {"CREATE TABLE plots(movie INTEGER PRIMARY KEY, kept BLOB NOT NULL) STRICT"});
+  return apps::HostedWithData<PlotService>(
+      kApplication, "plot", {"CREATE TABLE plots(movie INTEGER PRIMARY KEY, kept BLOB NOT NULL) STRICT"});
 }
 
 }  // namespace curtail::media

@@ -83,8 +83,8 @@ struct RatingService final : Rating::CoroutineService {
 };
 
 HostedService HostedRating() {
-  return HostedWithData<RatingService>(
-      "rating",
+  return apps::HostedWithData<RatingService>(
+      kApplication, "rating",
       {"CREATE TABLE ratings(review INTEGER PRIMARY KEY, movie INTEGER NOT NULL, author INTEGER NOT NULL,"
        " stars INTEGER NOT NULL, removed INTEGER NOT NULL) STRICT;"
        "CREATE INDEX ratings_of ON ratings(author, movie);"

@@ -141,16 +141,14 @@ struct ReviewStorageService final : ReviewStorage::CoroutineService {
 };
 
 HostedService HostedReviewStorage() {
-  auto data = std::make_shared<Data>();
-  return {.name = "review-storage",
-          .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
-          .make = [data](Env& env) -> MadeService {
-            auto cache = apps::Cache::Of(env, "review-cache");
-            if (!cache.ok()) return cache.status();
-            auto db = apps::OpenData(env, *data, "review-storage", {kReviewSchema, apps::kOnceSchema});
-            if (!db.ok()) return db.status();
-            return std::make_unique<ReviewStorageService>(**db, *std::move(cache));
-          }};
+  return apps::HostedOnData(
+      kApplication, "review-storage", [](Env& env, const apps::DataOptions& data) -> MadeService {
+        auto cache = apps::Cache::Of(env, "review-cache");
+        if (!cache.ok()) return cache.status();
+        auto db = apps::OpenData(env, data, "review-storage", {kReviewSchema, apps::kOnceSchema});
+        if (!db.ok()) return db.status();
+        return std::make_unique<ReviewStorageService>(**db, *std::move(cache));
+      });
 }
 
 }  // namespace curtail::media

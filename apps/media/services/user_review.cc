@@ -5,7 +5,7 @@ namespace curtail::media {
 
 HostedService HostedUserReview() {
   using Made = ReviewListService<UserReview, &ReviewRef::author>;
-  return HostedWithData<Made>("user-review", Made::Schema());
+  return apps::HostedWithData<Made>(kApplication, "user-review", Made::Schema());
 }
 
 }  // namespace curtail::media

@@ -194,16 +194,13 @@ struct AdsService final : Ads::CoroutineService {
 };
 
 HostedService HostedAds() {
-  auto data = std::make_shared<Data>();
-  return {.name = "ads",
-          .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
-          .make = [data](Env& env) -> MadeService {
-            const absl::StatusOr<std::string> folder = apps::DataFolder(kApplication, data->folder);
-            if (!folder.ok()) return folder.status();
-            auto db = apps::OpenData(env, *data, "ads", {kAdsSchema, apps::kGoneSchema, apps::kOnceSchema});
-            if (!db.ok()) return db.status();
-            return std::make_unique<AdsService>(**db, Join(*folder, "/", kAdsModelFile), env);
-          }};
+  return apps::HostedOnData(kApplication, "ads", [](Env& env, const apps::DataOptions& data) -> MadeService {
+    const absl::StatusOr<std::string> folder = apps::DataFolder(kApplication, data.folder);
+    if (!folder.ok()) return folder.status();
+    auto db = apps::OpenData(env, data, "ads", {kAdsSchema, apps::kGoneSchema, apps::kOnceSchema});
+    if (!db.ok()) return db.status();
+    return std::make_unique<AdsService>(**db, Join(*folder, "/", kAdsModelFile), env);
+  });
 }
 
 }  // namespace curtail::social

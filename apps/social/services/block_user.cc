@@ -82,15 +82,8 @@ struct BlockUserService final : BlockUser::CoroutineService {
 };
 
 HostedService HostedBlockUser() {
-  auto data = std::make_shared<Data>();
-  return {.name = "block-user",
-          .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
-          .make = [data](Env& env) -> MadeService {
-            auto db = apps::OpenData(env, *data, "block-user",
-                                     {kBlockSchema, apps::kGoneSchema, kBlockedIndex, apps::kOnceSchema});
-            if (!db.ok()) return db.status();
-            return std::make_unique<BlockUserService>(**db);
-          }};
+  return apps::HostedWithData<BlockUserService>(
+      kApplication, "block-user", {kBlockSchema, apps::kGoneSchema, kBlockedIndex, apps::kOnceSchema});
 }
 
 }  // namespace curtail::social

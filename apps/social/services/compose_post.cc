@@ -319,9 +319,9 @@ struct ComposePostService final : ComposePost::CoroutineService {
     job.set_remove(remove);
     return job;
   }
-  static IndexJob IndexJobOf(const Post& post, bool remove) {
-    IndexJob job;
-    job.set_post(post.id());
+  static apps::IndexJob IndexJobOf(const Post& post, bool remove) {
+    apps::IndexJob job;
+    job.set_id(post.id());
     if (!remove) job.set_text(post.text());
     job.set_remove(remove);
     return job;

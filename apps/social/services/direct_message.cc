@@ -237,15 +237,8 @@ struct DirectMessageService final : DirectMessaging::CoroutineService {
 };
 
 HostedService HostedDirectMessage() {
-  auto data = std::make_shared<Data>();
-  return {.name = "direct-message",
-          .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
-          .make = [data](Env& env) -> MadeService {
-            auto db = apps::OpenData(env, *data, "direct-message",
-                                     {kMessageSchema, apps::kGoneSchema, apps::kOnceSchema});
-            if (!db.ok()) return db.status();
-            return std::make_unique<DirectMessageService>(**db, env);
-          }};
+  return apps::HostedWithData<DirectMessageService>(kApplication, "direct-message",
+                                                    {kMessageSchema, apps::kGoneSchema, apps::kOnceSchema});
 }
 
 }  // namespace curtail::social

@@ -160,16 +160,8 @@ struct FavoriteService final : Favorite::CoroutineService {
 };
 
 HostedService HostedFavorite() {
-  auto data = std::make_shared<Data>();
-  return {.name = "favorite",
-          .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
-          .make = [data](Env& env) -> MadeService {
-            auto db =
-                apps::OpenData(env, *data, "favorite",
-                               {kFavoriteSchema, apps::kGoneSchema, apps::kOnceSchema, kLikeCountersSchema});
-            if (!db.ok()) return db.status();
-            return std::make_unique<FavoriteService>(**db);
-          }};
+  return apps::HostedWithData<FavoriteService>(
+      kApplication, "favorite", {kFavoriteSchema, apps::kGoneSchema, apps::kOnceSchema, kLikeCountersSchema});
 }
 
 }  // namespace curtail::social

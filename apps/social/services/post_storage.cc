@@ -349,26 +349,23 @@ struct PostStorageService final : PostStorage::CoroutineService {
 };
 
 HostedService HostedPostStorage() {
-  auto data = std::make_shared<Data>();
-  return {.name = "post-storage",
-          .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
-          .make = [data](Env& env) -> MadeService {
-            std::unique_ptr<Memcached> cache;
-            if (!env.Store("post-cache").empty()) {
-              auto address = StoreAddress::Parse(env.Store("post-cache").front());
-              if (!address.ok()) return address.status();
-              cache = std::make_unique<Memcached>(*std::move(address));
-            }
-            auto db =
-                apps::OpenData(env, *data, "post-storage",
-                               {"CREATE TABLE posts(id INTEGER PRIMARY KEY, author INTEGER NOT NULL,"
-                                " post BLOB NOT NULL) STRICT",
-                                "CREATE INDEX posts_of ON posts(author)", apps::kGoneSchema,
-                                "DROP INDEX posts_of; CREATE INDEX posts_of ON posts(author, id)",
-                                kDeletedSchema, kRepeatsSchema, apps::kOnceSchema, kPostCountersSchema});
-            if (!db.ok()) return db.status();
-            return std::make_unique<PostStorageService>(**db, std::move(cache));
-          }};
+  return apps::HostedOnData(
+      kApplication, "post-storage", [](Env& env, const apps::DataOptions& data) -> MadeService {
+        std::unique_ptr<Memcached> cache;
+        if (!env.Store("post-cache").empty()) {
+          auto address = StoreAddress::Parse(env.Store("post-cache").front());
+          if (!address.ok()) return address.status();
+          cache = std::make_unique<Memcached>(*std::move(address));
+        }
+        auto db = apps::OpenData(env, data, "post-storage",
+                                 {"CREATE TABLE posts(id INTEGER PRIMARY KEY, author INTEGER NOT NULL,"
+                                  " post BLOB NOT NULL) STRICT",
+                                  "CREATE INDEX posts_of ON posts(author)", apps::kGoneSchema,
+                                  "DROP INDEX posts_of; CREATE INDEX posts_of ON posts(author, id)",
+                                  kDeletedSchema, kRepeatsSchema, apps::kOnceSchema, kPostCountersSchema});
+        if (!db.ok()) return db.status();
+        return std::make_unique<PostStorageService>(**db, std::move(cache));
+      });
 }
 
 }  // namespace curtail::social

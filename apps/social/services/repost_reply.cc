@@ -110,14 +110,7 @@ struct RepostReplyService final : RepostReply::CoroutineService {
 };
 
 HostedService HostedRepostReply() {
-  auto data = std::make_shared<Data>();
-  return {.name = "repost-reply",
-          .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
-          .make = [data](Env& env) -> MadeService {
-            auto db = apps::OpenData(env, *data, "repost-reply", {kReferenceSchema});
-            if (!db.ok()) return db.status();
-            return std::make_unique<RepostReplyService>(**db);
-          }};
+  return apps::HostedWithData<RepostReplyService>(kApplication, "repost-reply", {kReferenceSchema});
 }
 
 }  // namespace curtail::social

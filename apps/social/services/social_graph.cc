@@ -108,14 +108,12 @@ struct SocialGraphService final : SocialGraph::CoroutineService {
 };
 
 HostedService HostedSocialGraph() {
-  auto data = std::make_shared<Data>();
-  return {.name = "social-graph",
-          .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
-          .make = [data](Env& env) -> MadeService {
-            auto store = OpenGraph(env, *data);
-            if (!store.ok()) return store.status();
-            return std::make_unique<SocialGraphService>(*std::move(store), env);
-          }};
+  return apps::HostedOnData(kApplication, "social-graph",
+                            [](Env& env, const apps::DataOptions& data) -> MadeService {
+                              auto store = OpenGraph(env, data);
+                              if (!store.ok()) return store.status();
+                              return std::make_unique<SocialGraphService>(*std::move(store), env);
+                            });
 }
 
 }  // namespace curtail::social

@@ -72,16 +72,9 @@ struct UrlShortenService final : UrlShorten::CoroutineService {
 };
 
 HostedService HostedUrlShorten() {
-  auto data = std::make_shared<Data>();
-  return {.name = "url-shorten",
-          .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
-          .make = [data](Env& env) -> MadeService {
-            auto db = apps::OpenData(
-                env, *data, "url-shorten",
-                {"CREATE TABLE urls(code TEXT PRIMARY KEY, url TEXT NOT NULL) STRICT, WITHOUT ROWID"});
-            if (!db.ok()) return db.status();
-            return std::make_unique<UrlShortenService>(**db);
-          }};
+  return apps::HostedWithData<UrlShortenService>(
+      kApplication, "url-shorten",
+      {"CREATE TABLE urls(code TEXT PRIMARY KEY, url TEXT NOT NULL) STRICT, WITHOUT ROWID"});
 }
 
 }  // namespace curtail::social

@@ -60,14 +60,12 @@ struct UserRecommenderService final : UserRecommender::CoroutineService {
 };
 
 HostedService HostedUserRecommender() {
-  auto data = std::make_shared<Data>();
-  return {.name = "user-recommender",
-          .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
-          .make = [data](Env& env) -> MadeService {
-            const absl::StatusOr<std::string> folder = apps::DataFolder(kApplication, data->folder);
-            if (!folder.ok()) return folder.status();
-            return std::make_unique<UserRecommenderService>(Join(*folder, "/", kFollowModelFile), env);
-          }};
+  return apps::HostedOnData(
+      kApplication, "user-recommender", [](Env& env, const apps::DataOptions& data) -> MadeService {
+        const absl::StatusOr<std::string> folder = apps::DataFolder(kApplication, data.folder);
+        if (!folder.ok()) return folder.status();
+        return std::make_unique<UserRecommenderService>(Join(*folder, "/", kFollowModelFile), env);
+      });
 }
 
 }  // namespace curtail::social
