@@ -32,12 +32,6 @@ absl::Status Refuse(const absl::Status& why, apps::SagaRow* row, KeptPayment* ke
 
 }  // namespace
 
-apps::IdCount OneId() {
-  apps::IdCount one;
-  one.set_count(1);
-  return one;
-}
-
 bool IsRefusal(const absl::Status& status) {
   return absl::IsNotFound(status) || absl::IsFailedPrecondition(status) || absl::IsInvalidArgument(status);
 }

@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "accounts.curtail.h"
 #include "apps/bank/data.h"
+#include "apps/kit/accounts/ids.h"
 #include "apps/kit/jobs/saga.h"
 #include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/host.h"
@@ -24,8 +25,7 @@
 
 namespace curtail::bank {
 
-// The request for one id.
-apps::IdCount OneId();
+using apps::OneId;
 
 // True for errors that a shard gives for ever.
 bool IsRefusal(const absl::Status& status);

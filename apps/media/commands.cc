@@ -5,10 +5,23 @@
 #include <vector>
 
 #include "apps/kit/data/store_command.h"
+#include "apps/media/audit.h"
 #include "apps/media/data.h"
 #include "apps/media/fill.h"
 
 namespace curtail::media {
+namespace {
+
+HostCommand AuditCommand() {
+  auto data = std::make_shared<std::string>("auto");
+  return {.name = "audit",
+          .help = "Check wallets and rentals, while no user acts; exit 99 names the first row that is wrong",
+          .examples = "Examples:\n  media audit --data FOLDER",
+          .flags = [data](Flags& flags) { flags.Add("--data", data.get(), "Folder of the stores"); },
+          .run = [data] { return Audit(*data); }};
+}
+
+}  // namespace
 
 std::vector<HostCommand> Commands() {
   auto options = std::make_shared<FillOptions>();
@@ -24,9 +37,14 @@ std::vector<HostCommand> Commands() {
                      "--films", &options->films,
                      "Folder of the Wikipedia movie data, *.json.gz, in place of generated movies; or none");
                  flags.Add("--reviews", &options->reviews, "How many", {0, 1e9});
+                 flags.Add("--deposit", &options->deposit, "Cents that each user pays in once; 0: none",
+                           {0, 1e9});
                },
            .run = [options] { return Fill(*options); }},
-          apps::PostgresqlCommand(kApplication)};
+          AuditCommand(),
+          apps::PostgresqlCommand(kApplication),
+          apps::PostgresqlCommand(kApplication, "rental-db"),
+          apps::PostgresqlCommand(kApplication, "ledger-db")};
 }
 
 }  // namespace curtail::media

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "accounts.curtail.h"
+#include "apps/kit/accounts/ids.h"
 #include "apps/kit/data/data.h"
 #include "apps/kit/once.h"
 #include "curtail/rpc/host.h"
@@ -16,11 +17,7 @@ namespace curtail::media {
 
 inline constexpr char kApplication[] = "media";
 
-inline apps::Ids IdsOf(uint64_t id) {
-  apps::Ids ids;
-  ids.add_ids(id);
-  return ids;
-}
+using apps::IdsOf;
 
 // Puts a part of the review of `request`, in the name of the client's request.
 inline Coroutine PutPart(Context& ctx, const ComposeReview::Stub& compose, uint64_t request, Part part,

@@ -2,8 +2,12 @@
 //
 // Users write reviews while services die, stand still and have no room.
 //
-// Property: an acknowledged review is in both lists once, as it was written. One that was refused as the second of a viewing has a
+// Property of reviews: an acknowledged review is in both lists once, as it was written. One that was refused as the second of a viewing has a
 // first. Once the application is idle, a review is in both lists or in none, and the ratings are the sums of the lists.
+//
+// Property of money: an acknowledged rental is ACTIVE, or REFUNDED if its refund was sent, and a request has one rental. Once the application
+// is idle, a wallet has its deposits, less the price of each rental that is ACTIVE. The books agree (`media audit`), which
+// means that no transaction creates money, no wallet was ever below 0, and a refused rental holds nothing.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -182,6 +186,124 @@ TEST_F(MediaFaults, AReviewWhoseServiceDiesBetweenStepsIsTakenBack) {
   ASSERT_TRUE(again.ok()) << again;
   acknowledged_.emplace(review.id(), review.SerializeAsString());
   ExpectOneStateWhenIdle();
+}
+
+class MoneyFaults : public MediaFaults {
+ protected:
+  static constexpr int64_t kPaidIn = 300;
+  // The answers that a user got, and its requests.
+  struct Known {
+    std::map<std::string, uint64_t> rentals;  // by the name of the request, as acknowledged
+    std::set<uint64_t> refunds;               // sent
+    std::set<uint64_t> refunded;              // acknowledged
+    int64_t deposits = kDeposit;
+    std::vector<std::string> unanswered;  // of the deposits
+  };
+
+  apps::Actors::Did ActOnce(Rng& rng) {
+    const size_t user = rng.Below(kUsers);
+    const uint64_t act = rng.Below(10), number = next_.fetch_add(1);
+    if (act < 2) return RefundOne(rng, user);
+    if (act < 3) return PayIn(user, Join("deposit ", number));
+    return RentOne(rng, user, Join("request ", number));
+  }
+
+  // Each request is repeated once if its outcome is unknown, or it was refused.
+  apps::Actors::Did RentOne(Rng& rng, size_t user, const std::string& name) {
+    const size_t movie = rng.Below(kMovies);
+    const auto days = 1 + static_cast<uint32_t>(rng.Below(3));
+    Rental rental;
+    absl::Status status = RentMovie(user, movie, days, &rental, name, kPatience);
+    if (!status.ok()) status = RentMovie(user, movie, days, &rental, name, kPatience);
+    if (!status.ok()) {
+      EXPECT_TRUE(IsOfFault(status) || absl::IsFailedPrecondition(status)) << status;
+      return absl::IsFailedPrecondition(status) ? apps::Actors::Did::kOther
+                                                : apps::Actors::Did::kFailedToWrite;
+    }
+    EXPECT_EQ(rental.movie(), films_[movie].id);
+    const std::lock_guard lock(mu_);
+    known_[user].rentals[name] = rental.id();
+    return apps::Actors::Did::kWrote;
+  }
+
+  apps::Actors::Did RefundOne(Rng& rng, size_t user) {
+    uint64_t id = 0;
+    {
+      const std::lock_guard lock(mu_);
+      const auto& rentals = known_[user].rentals;
+      if (rentals.empty()) return apps::Actors::Did::kOther;
+      id = std::next(rentals.begin(), static_cast<ptrdiff_t>(rng.Below(rentals.size())))->second;
+      known_[user].refunds.insert(id);
+    }
+    Rental rental;
+    const absl::Status status = RefundRental(user, id, &rental, kPatience);
+    EXPECT_TRUE(status.ok() || IsOfFault(status)) << status;
+    if (!status.ok()) return apps::Actors::Did::kFailedToWrite;
+    const std::lock_guard lock(mu_);
+    known_[user].refunded.insert(id);
+    return apps::Actors::Did::kWrote;
+  }
+
+  // A deposit without an answer is repeated in the end.
+  apps::Actors::Did PayIn(size_t user, const std::string& name) {
+    Wallet wallet;
+    const absl::Status status = Deposit(user, kPaidIn, &wallet, name, kPatience);
+    EXPECT_TRUE(status.ok() || IsOfFault(status)) << status;
+    const std::lock_guard lock(mu_);
+    known_[user].deposits += kPaidIn;
+    if (!status.ok()) known_[user].unanswered.push_back(name);
+    return status.ok() ? apps::Actors::Did::kWrote : apps::Actors::Did::kFailedToWrite;
+  }
+
+  void ExpectMoneyToBeRight(size_t user) {
+    const Known& known = known_[user];
+    for (const std::string& name : known.unanswered) {
+      Wallet wallet;
+      const absl::Status status = Deposit(user, kPaidIn, &wallet, name);
+      EXPECT_TRUE(status.ok()) << status;
+    }
+    std::map<uint64_t, Rental> rentals;
+    int64_t cents = known.deposits;
+    for (const Rental& rental : RentalsOf(user)) {
+      EXPECT_NE(rental.state(), Rental::PENDING) << rental.ShortDebugString();
+      if (rental.state() == Rental::ACTIVE) cents -= rental.cents();
+      rentals[rental.id()] = rental;
+    }
+    EXPECT_EQ(CentsOf(user), cents) << "user " << user;
+    std::set<uint64_t> ids;
+    for (const auto& [name, id] : known.rentals) {
+      EXPECT_TRUE(ids.insert(id).second) << "two requests have one rental";
+      ASSERT_TRUE(rentals.contains(id)) << name << " is lost";
+      const Rental::State state = rentals[id].state();
+      EXPECT_TRUE(state == Rental::ACTIVE || (state == Rental::REFUNDED && known.refunds.contains(id)))
+          << rentals[id].ShortDebugString();
+      EXPECT_TRUE(state == Rental::REFUNDED || !known.refunded.contains(id)) << "its refund is lost";
+    }
+    for (const auto& [id, rental] : rentals)
+      EXPECT_TRUE(rental.state() != Rental::REFUNDED || known.refunds.contains(id)) << "nobody refunded it";
+  }
+
+  // Guarded by mu_ while users act.
+  std::vector<Known> known_ = std::vector<Known>(kUsers);
+};
+
+TEST_F(MoneyFaults, RentalsArePaidOnceOrNotAtAllStress) {
+  apps::FaultSchedule schedule(seed_, &actors_);
+  for (const char* kept : {"rent", "payment-auth"}) {
+    for (int kill = 0; kill < 2; ++kill) schedule.Add(apps::KillOf(app_.get(), kept));
+    schedule.Add(apps::StallOf(app_.get(), kept));
+    schedule.Add(apps::FullDiskOf(app_.get(), kept, /*refuses=*/true));
+  }
+  schedule.AddOneOf({apps::KillOf(app_.get(), "unique-id"), apps::KillOf(app_.get(), "movie-info"),
+                     apps::KillOf(app_.get(), "front-end")});
+  for (size_t i = 0; i < kActors; ++i)
+    actors_.Begin(seed_ + i, [this](Rng& rng) { actors_.Note(ActOnce(rng)); });
+  schedule.Run();
+  actors_.Rest();
+  const absl::Status quiet = app_->AwaitQuiet(Deadline::In(kMaxTestWait));
+  EXPECT_TRUE(quiet.ok()) << quiet;
+  ExpectAuditedWhenIdle();
+  for (size_t user = 0; user < kUsers; ++user) ExpectMoneyToBeRight(user);
 }
 
 }  // namespace

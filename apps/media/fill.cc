@@ -27,7 +27,19 @@ class MediaFiller {
     bool is_new = false;
     absl::Status status = apps::Enter(options_, stub, credentials, &session, &is_new);
     users_[number] = {.id = session.user(), .name = session.name(), .token = session.token()};
-    return status;
+    return status.ok() && options_.deposit > 0 ? PayIn(session.token(), stub) : status;
+  }
+
+  // Once for each user: the first time.
+  absl::Status PayIn(const std::string& token, const Media::Stub& stub) const {
+    DepositRequest deposit;
+    deposit.set_token(token);
+    deposit.set_cents(static_cast<int64_t>(options_.deposit));
+    Wallet wallet;
+    Context ctx(FromSeconds(options_.timeout_s));
+    ctx.AddMetadata("idempotency-key", "media fill");
+    absl::Status status = stub.Deposit(ctx, deposit, &wallet);
+    return absl::IsAlreadyExists(status) ? absl::OkStatus() : status;
   }
 
   // Adds a movie, or finds it if it is there.

@@ -16,6 +16,7 @@ struct FillOptions : apps::FillTarget {
   uint64_t movies = 1000;
   std::string films = "none";  // a folder for ReadFilms(), in place of generated movies
   uint64_t reviews = 500;
+  uint64_t deposit = 100'000'000;  // cents of each user
 };
 
 // Registers the users, or logs them in if they are there, adds the movies that are not there, and has users review some. Leaves

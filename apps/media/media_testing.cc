@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/media/media_testing.h"
 
+#include <sys/wait.h>
+
 #include <cstdlib>
 
 #include "apps/kit/testing/start_app.h"
@@ -33,7 +35,8 @@ void MediaTest::Start(const std::string& config, bool monolith) {
   front_ = Connect("front-end");
   for (int repeat = 0; repeat < 2; ++repeat) {  // finds all
     ASSERT_EQ(std::system(Join(MEDIA_PROGRAM, " fill --quiet --users ", kUsers, " --movies ", kFilms,
-                               " --reviews 0 --data ", Folder(), " --target ", app_->AddressOf("front-end"))
+                               " --reviews 0 --deposit ", kDeposit, " --data ", Folder(), " --target ",
+                               app_->AddressOf("front-end"))
                               .c_str()),
               0);
   }
@@ -97,6 +100,71 @@ absl::Status MediaTest::Rating(size_t film, RatingSum* sum) const {
   request.set_movie(films_[film].id);
   Context ctx(kMaxTestWait);
   return media().GetRating(ctx, request, sum);
+}
+
+absl::Status MediaTest::Deposit(size_t user, int64_t cents, Wallet* wallet, const std::string& key,
+                                Nanos patience) const {
+  DepositRequest request;
+  request.set_token(users_[user].token), request.set_cents(cents);
+  Context ctx(patience);
+  if (!key.empty()) ctx.AddMetadata("idempotency-key", key);
+  return media().Deposit(ctx, request, wallet);
+}
+
+absl::Status MediaTest::RentMovie(size_t user, size_t film, uint32_t days, Rental* rental,
+                                  const std::string& key, Nanos patience) const {
+  RentRequest request;
+  request.set_token(users_[user].token), request.set_movie(films_[film].id), request.set_days(days);
+  Context ctx(patience);
+  if (!key.empty()) ctx.AddMetadata("idempotency-key", key);
+  return media().RentMovie(ctx, request, rental);
+}
+
+absl::Status MediaTest::RefundRental(size_t user, uint64_t rental, Rental* reply, Nanos patience) const {
+  RentalRequest request;
+  request.set_token(users_[user].token), request.set_rental(rental);
+  Context ctx(patience);
+  return media().RefundRental(ctx, request, reply);
+}
+
+int64_t MediaTest::CentsOf(size_t user) const {
+  apps::TokenRequest request;
+  request.set_token(users_[user].token);
+  Wallet wallet;
+  Context ctx(kMaxTestWait);
+  const absl::Status status = media().GetWallet(ctx, request, &wallet);
+  EXPECT_TRUE(status.ok()) << status;
+  return wallet.cents();
+}
+
+std::vector<Rental> MediaTest::RentalsOf(size_t user) const {
+  std::vector<Rental> rentals;
+  RentalList page;
+  RentalPage request;
+  request.set_token(users_[user].token), request.set_limit(3);
+  do {
+    request.set_before(page.next());
+    page.Clear();
+    Context ctx(kMaxTestWait);
+    const absl::Status status = media().ListRentals(ctx, request, &page);
+    EXPECT_TRUE(status.ok()) << status;
+    rentals.insert(rentals.end(), page.rentals().begin(), page.rentals().end());
+  } while (page.next() != 0);
+  return rentals;
+}
+
+int MediaTest::Audited() const {
+  const int ended = std::system(Join(MEDIA_PROGRAM, " audit --data ", Folder()).c_str());
+  return WIFEXITED(ended) ? WEXITSTATUS(ended) : -1;
+}
+
+void MediaTest::ExpectAuditedWhenIdle() const {
+  constexpr int kBroken = 99;
+  const Deadline deadline = Deadline::In(kMaxTestWait);
+  int exit = 0;
+  while ((exit = Audited()) != 0 && exit != kBroken && !deadline.Expired()) {
+  }
+  EXPECT_EQ(exit, 0);
 }
 
 }  // namespace curtail::media

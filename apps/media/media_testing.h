@@ -23,6 +23,7 @@ namespace curtail::media {
 class MediaTest : public testing::Test {
  protected:
   static constexpr size_t kUsers = 4, kFilms = 40;
+  static constexpr int64_t kDeposit = 5000;  // cents of each user
 
   void SetUp() override { Start(/*config=*/{}, /*monolith=*/false); }
   void TearDown() override;
@@ -48,6 +49,19 @@ class MediaTest : public testing::Test {
   absl::Status ListOfMovie(size_t film, std::vector<Review>* reviews) const;
   absl::Status ListOfUser(size_t user, std::vector<Review>* reviews) const;
   absl::Status Rating(size_t film, RatingSum* sum) const;
+
+  absl::Status Deposit(size_t user, int64_t cents, Wallet* wallet, const std::string& key = {},
+                       Nanos patience = kMaxTestWait) const;
+  absl::Status RentMovie(size_t user, size_t film, uint32_t days, Rental* rental, const std::string& key = {},
+                         Nanos patience = kMaxTestWait) const;
+  absl::Status RefundRental(size_t user, uint64_t rental, Rental* reply, Nanos patience = kMaxTestWait) const;
+  // Fail the test if they fail. The newest rental first.
+  int64_t CentsOf(size_t user) const;
+  std::vector<Rental> RentalsOf(size_t user) const;
+  // Returns how `media audit` exits.
+  int Audited() const;
+  // Waits until no rental is open.
+  void ExpectAuditedWhenIdle() const;
 
   const TempDir dir_;
   Client client_;

@@ -11,8 +11,8 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../kit/testing"))
 from rest import MAX_WAIT_S, rest  # noqa: E402
 
-FORMS = {"processes": ["--stores", "postgresql", "--scale", "2"], "monolith": ["--monolith"]}
-PROCESSES = {"processes": 28, "monolith": 5}
+FORMS = {"processes": ["--stores", "postgresql,rental-db,ledger-db", "--scale", "2"], "monolith": ["--monolith"]}
+PROCESSES = {"processes": 32, "monolith": 5}
 
 
 def use(address):
@@ -65,9 +65,37 @@ def use(address):
     assert rest(address, "GET", f"/v1/movies/{added['id']}/rating")[1] == page["rating"]
     assert rest(address, "GET", f"/v1/movies/{added['id']}/rating/mine", token=token)[1] == page["rating"]
 
+    rent(address, token, added["id"])
     assert rest(address, "DELETE", "/v1/sessions", token=token)[0] == 200
     while rest(address, "POST", "/v1/reviews", {**review, "stars": 11}, token)[0] != 401:  # at the other front end within a second
         assert time.monotonic() < deadline
+
+
+def rent(address, token, movie):
+    """A user pays in, rents a movie, and has the money given back."""
+    rental = {"movie": movie, "days": 2}
+    assert rest(address, "POST", "/v1/rentals", rental)[0] == 401
+    assert rest(address, "POST", "/v1/rentals", rental, token)[0] == 400, "the wallet is empty"
+    assert rest(address, "GET", "/v1/wallet", token=token) == (200, {})
+    for cents in (0, -5, 10**9 + 1):
+        assert rest(address, "POST", "/v1/wallet/deposits", {"cents": cents}, token)[0] == 400
+    paid_in = rest(address, "POST", "/v1/wallet/deposits", {"cents": 500}, token, key="pay in")
+    assert paid_in == (200, {"cents": "500", "version": "1"}), paid_in
+    assert rest(address, "POST", "/v1/wallet/deposits", {"cents": 500}, token, key="pay in") == paid_in
+    for wrong, refused in (({"days": 0}, 400), ({"days": 31}, 400), ({"movie": "7"}, 404)):
+        assert rest(address, "POST", "/v1/rentals", {**rental, **wrong}, token)[0] == refused, wrong
+    status, rented = rest(address, "POST", "/v1/rentals", rental, token, key="my rental")
+    assert status == 200 and rented["state"] == "ACTIVE" and rented["cents"] == "300", rented
+    assert rest(address, "POST", "/v1/rentals", rental, token, key="my rental") == (200, rented)
+    assert rest(address, "POST", "/v1/rentals", {**rental, "days": 1}, token, key="my rental")[0] == 409
+    assert rest(address, "GET", f"/v1/rentals/{rented['id']}", token=token) == (200, rented)
+    assert rest(address, "GET", "/v1/wallet", token=token)[1]["cents"] == "200"
+    status, refunded = rest(address, "POST", f"/v1/rentals/{rented['id']}/refund", None, token)
+    assert status == 200 and refunded == {**rented, "state": "REFUNDED"}, refunded
+    assert rest(address, "GET", "/v1/wallet", token=token)[1]["cents"] == "500"
+    assert rest(address, "POST", "/v1/rentals/7/refund", None, token)[0] == 404
+    mine = rest(address, "GET", "/v1/rentals", token=token)[1]["rentals"]
+    assert [one["state"] for one in mine] == ["REFUNDED", "REFUSED"], mine
 
 
 def main(form, curtail, media):
@@ -85,7 +113,7 @@ def main(form, curtail, media):
         try:
             processes = json.loads(run(curtail, "ps", "--json"))[0]["processes"]
             assert len(processes) == PROCESSES[form], processes
-            for mix in ("mixed", "browse", "compose"):
+            for mix in ("mixed", "browse", "compose", "rent"):
                 run(curtail, "load", "media", "--mix", mix, "--rps", "40", "--requests", "20", "--timeout", "10s", "--json",
                     scratch + "/run.json", codes=(0, 98))
                 result = json.load(open(scratch + "/run.json"))["runs"][0]

@@ -6,6 +6,7 @@
 #include <cctype>
 #include <memory>
 #include <random>
+#include <span>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -21,11 +22,21 @@ namespace curtail::media {
 namespace {
 
 constexpr uint32_t kPageLength = 10;
+constexpr uint32_t kMostLoadDays = 7;
 constexpr size_t kTextBytes = 256;  // as DeathStarBench's client writes
 
-std::vector<std::string_view> Mixes() { return {"mixed", "browse", "compose"}; }
+std::vector<std::string_view> Mixes() { return {"mixed", "browse", "compose", "rent"}; }
 
-enum class Kind { kPage, kSearch, kOfMovie, kOfUser, kCompose };
+enum class Kind : uint8_t { kPage, kSearch, kOfMovie, kOfUser, kCompose, kRent };
+
+struct Share {
+  Kind kind;
+  double share;  // of 1
+};
+constexpr Share kBrowse[] = {
+    {Kind::kPage, 0.60}, {Kind::kSearch, 0.20}, {Kind::kOfMovie, 0.14}, {Kind::kOfUser, 0.06}};
+constexpr Share kMixed[] = {{Kind::kPage, 0.45},   {Kind::kSearch, 0.15},  {Kind::kOfMovie, 0.13},
+                            {Kind::kOfUser, 0.07}, {Kind::kCompose, 0.10}, {Kind::kRent, 0.10}};
 
 // All but the viewing of a review follows from the seed: each has another, from a random number on, as a second review of a
 // viewing is refused.
@@ -40,7 +51,9 @@ class MediaWorkload final : public Workload {
         choice_(std::move(choice)),
         next_viewing_((uint64_t{std::random_device()()} << 30 | std::random_device()() >> 2) + 1) {}
 
-  std::string_view method() const override { return Path(mix_ == "compose" ? Kind::kCompose : Kind::kPage); }
+  std::string_view method() const override {
+    return Path(mix_ == "compose" ? Kind::kCompose : mix_ == "rent" ? Kind::kRent : Kind::kPage);
+  }
   std::string_view MethodOf(uint64_t index) const override {
     Rng rng = RngOf(index);
     return Path(KindOf(rng));
@@ -63,6 +76,13 @@ class MediaWorkload final : public Workload {
       page.set_limit(kPageLength);
       return page.SerializeAsString();
     }
+    if (kind == Kind::kRent) {
+      RentRequest request;
+      request.set_token(user.token);
+      request.set_movie(film.id);
+      request.set_days(1 + static_cast<uint32_t>(rng.Below(kMostLoadDays)));
+      return request.SerializeAsString();
+    }
     if (kind != Kind::kCompose) {
       MovieRequest request;
       request.set_movie(film.id);
@@ -79,7 +99,8 @@ class MediaWorkload final : public Workload {
     return review.SerializeAsString();
   }
 
-  // A page is right if it is the movie's and lacks no part; a search, if it finds a movie; a list, if it goes from new to old; a review, if it is the caller's.
+  // A page is right if it is the movie's and lacks no part; a search, if it finds a movie; a list, if it goes from new to old; a review, if it is the
+  // caller's; a rental, if it is active.
   double Score(uint64_t index, std::string_view reply) const override {
     Rng rng = RngOf(index);
     const Kind kind = KindOf(rng);
@@ -90,6 +111,10 @@ class MediaWorkload final : public Workload {
     if (kind == Kind::kCompose) {
       Review review;
       return parsed(review) && review.author().id() == user && review.movie() == movie ? 1 : 0;
+    }
+    if (kind == Kind::kRent) {
+      Rental rental;
+      return parsed(rental) && rental.movie() == movie && rental.state() == Rental::ACTIVE ? 1 : 0;
     }
     if (kind == Kind::kPage) {
       MoviePage page;
@@ -114,6 +139,7 @@ class MediaWorkload final : public Workload {
   static std::string_view Path(Kind kind) {
     if (kind == Kind::kPage) return Media::kGetMovie.path;
     if (kind == Kind::kSearch) return Media::kSearchMovies.path;
+    if (kind == Kind::kRent) return Media::kRentMovie.path;
     if (kind == Kind::kOfMovie) return Media::kListMovieReviews.path;
     return kind == Kind::kOfUser ? Media::kListUserReviews.path : Media::kCompose.path;
   }
@@ -146,13 +172,12 @@ class MediaWorkload final : public Workload {
   Kind KindOf(Rng& rng) const {
     double share = rng.Uniform01();
     if (mix_ == "compose") return Kind::kCompose;
-    if (mix_ == "mixed") {
-      if (share >= 0.9) return Kind::kCompose;
-      share /= 0.9;
+    if (mix_ == "rent") return Kind::kRent;
+    for (const Share& one : mix_ == "browse" ? std::span<const Share>(kBrowse) : kMixed) {
+      if (share < one.share) return one.kind;
+      share -= one.share;
     }
-    if (share < 0.6) return Kind::kPage;
-    if (share < 0.8) return Kind::kSearch;
-    return share < 0.94 ? Kind::kOfMovie : Kind::kOfUser;
+    return Kind::kPage;
   }
   Rng RngOf(uint64_t index) const { return Rng(seed_ * 0x9E3779B97F4A7C15u + index); }
 

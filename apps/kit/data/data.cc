@@ -91,10 +91,9 @@ absl::Status LookAtData(const std::string& folder, std::string_view service, Sql
 }
 
 absl::StatusOr<SqlDatabase*> OpenData(Env& env, const DataOptions& options, std::string_view service,
-                                      std::vector<std::string> migrations) {
+                                      std::vector<std::string> migrations, const std::string& store) {
   std::string servers;
-  for (const std::string& server : env.Store("postgresql"))
-    servers += Join(servers.empty() ? "" : ",", server);
+  for (const std::string& server : env.Store(store)) servers += Join(servers.empty() ? "" : ",", server);
   auto opened = OpenData(options, service, std::move(migrations), servers);
   if (!opened.ok()) return opened.status();
   SqlDatabase* const db = &env.Keep(*std::move(opened));

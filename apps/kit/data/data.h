@@ -58,20 +58,21 @@ std::vector<SqlValue> EachWith(uint64_t first, const Ids& ids) {
   return values;
 }
 
-// For a service: in the store `postgresql`, if there is one, else in its file. The Env keeps it, and stops it when the
+// For a service: in the store of this name, a PostgreSQL, if there is one, else in its file. The Env keeps it, and stops it when the
 // process has drained.
 absl::StatusOr<SqlDatabase*> OpenData(Env& env, const DataOptions& options, std::string_view service,
-                                      std::vector<std::string> migrations);
+                                      std::vector<std::string> migrations,
+                                      const std::string& store = "postgresql");
 
 // A service with AddDataFlags(), made of what these give.
 HostedService HostedOnData(const std::string& application, std::string name,
                            std::function<MadeService(Env& env, const DataOptions& data)> make);
-// A service that keeps its data by `schema`: made of its database, and of its Env, if it takes that.
+// A service that keeps its data by `schema`, as OpenData() has it: made of its database, and of its Env, if it takes that.
 template <class Made>
 HostedService HostedWithData(const std::string& application, std::string name,
-                             std::vector<std::string> schema) {
+                             std::vector<std::string> schema, std::string store = "postgresql") {
   return HostedOnData(application, name, [=](Env& env, const DataOptions& data) -> MadeService {
-    const absl::StatusOr<SqlDatabase*> db = OpenData(env, data, name, schema);
+    const absl::StatusOr<SqlDatabase*> db = OpenData(env, data, name, schema, store);
     if (!db.ok()) return db.status();
     if constexpr (std::is_constructible_v<Made, SqlDatabase&, Env&>) {
       return std::make_unique<Made>(**db, env);

@@ -49,19 +49,19 @@ HostCommand StoreCommand(const std::string& application, const std::string& name
               }};
 }
 
-HostCommand PostgresqlCommand(const std::string& application) {
+HostCommand PostgresqlCommand(const std::string& application, const std::string& name) {
   struct Options {
     std::string data, socket, replicas;
     bool failover = false;
   };
   auto options = std::make_shared<Options>();
-  return {.name = "postgresql",
+  return {.name = name,
           .help =
               "Run a PostgreSQL server, or a primary and its standby, that keep their data in the folder of "
               "the stores",
-          .examples = Join("Examples:\n  ", application, " postgresql --socket /tmp/sql\n  ", application,
-                           " postgresql --socket /tmp/b --replicas /tmp/a,/tmp/b\n  ", application,
-                           " postgresql --failover --replicas /tmp/a,/tmp/b"),
+          .examples = Join("Examples:\n  ", application, " ", name, " --socket /tmp/sql\n  ", application,
+                           " ", name, " --socket /tmp/b --replicas /tmp/a,/tmp/b\n  ", application, " ", name,
+                           " --failover --replicas /tmp/a,/tmp/b"),
           .flags =
               [options](Flags& flags) {
                 flags.Add("--data", &options->data, "Folder of the stores");
@@ -76,7 +76,7 @@ HostCommand PostgresqlCommand(const std::string& application) {
             const absl::StatusOr<std::string> folder = DataFolder(application, options->data);
             if (!folder.ok()) return folder.status();
             PostgresqlGroup group{
-                .folder = *folder + "/postgresql",
+                .folder = Join(*folder, "/", name),
                 .sockets = SocketsOf(options->replicas.empty() ? options->socket : options->replicas)};
             if (options->failover) {
               return FailOverPostgresql(group, Deadline::In(kFailoverPatience),

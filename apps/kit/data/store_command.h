@@ -18,8 +18,8 @@ using BecomeStore = absl::Status (*)(const std::string& folder, const std::strin
 HostCommand StoreCommand(const std::string& application, const std::string& name, const std::string& server,
                          BecomeStore become);
 
-// `APPLICATION postgresql`: a schema a service, instead of its file. `--replicas SOCKET,SOCKET`: one of a primary and its
-// standby, which `--failover` exchanges.
-HostCommand PostgresqlCommand(const std::string& application);
+// `APPLICATION NAME`: a PostgreSQL on FOLDER/NAME with a schema a service, instead of its file. `--replicas SOCKET,SOCKET`: one of
+// a primary and its standby, which `--failover` exchanges.
+HostCommand PostgresqlCommand(const std::string& application, const std::string& name = "postgresql");
 
 }  // namespace curtail::apps

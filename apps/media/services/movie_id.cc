@@ -48,9 +48,7 @@ struct MovieIdService final : MovieId::CoroutineService {
     auto [there] = co_await WhenAll(ctx, Ask(info, MovieInfo::kFind, title));
     if (there.ok()) co_return absl::AlreadyExistsError("there is a movie of this title and year");
     if (!absl::IsNotFound(there.status())) co_return there.status();
-    apps::IdCount one;
-    one.set_count(1);
-    auto [ids] = co_await WhenAll(ctx, Ask(unique_id, apps::UniqueId::kNext, one));
+    auto [ids] = co_await WhenAll(ctx, Ask(unique_id, apps::UniqueId::kNext, apps::OneId()));
     if (!ids.ok()) co_return ids.status();
     Cast members;
     members.set_movie(ids->ids(0));

@@ -10,10 +10,8 @@ struct ReviewIdsService final : ReviewIds::CoroutineService {
   ReviewIdsService(Env& e, apps::UniqueId::CoroutineService& i) : env(e), ids(i) {}
 
   Coroutine Upload(Context& ctx, const UploadRequest& request, Composed* reply) override {
-    apps::IdCount one;
-    one.set_count(1);
     apps::Ids next;
-    if (absl::Status status = co_await ids.Next(ctx, one, &next); !status.ok()) co_return status;
+    if (absl::Status status = co_await ids.Next(ctx, apps::OneId(), &next); !status.ok()) co_return status;
     Part part;
     part.set_review(next.ids(0));
     co_return co_await PutPart(ctx, compose, request.request(), std::move(part), reply);

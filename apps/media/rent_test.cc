@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Wallets and rentals of the whole application, and what services do that die between the steps of a rental.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apps/kit/configs_to_test.h"
+#include "apps/kit/testing/actors.h"
+#include "apps/media/media_testing.h"
+#include "apps/media/rentals.h"
+#include "curtail/base/strings.h"
+#include "rentals.curtail.h"
+
+namespace curtail::media {
+namespace {
+
+using Rents = MediaTest;
+
+TEST_F(Rents, ARentalIsPaidOnceAndItsRefundIsWhole) {
+  Rental rental, again;
+  const absl::Status rented = RentMovie(0, 1, 3, &rental, "a key");
+  ASSERT_TRUE(rented.ok()) << rented;
+  EXPECT_EQ(rental.state(), Rental::ACTIVE);
+  EXPECT_EQ(rental.cents(), 350);
+  EXPECT_EQ(rental.ends_ms() - rental.starts_ms(), 3 * kDayMs);
+  ASSERT_TRUE(RentMovie(0, 1, 3, &again, "a key").ok());
+  EXPECT_EQ(again.SerializeAsString(), rental.SerializeAsString());
+  EXPECT_TRUE(absl::IsAlreadyExists(RentMovie(0, 1, 4, &again, "a key"))) << "another content";
+  EXPECT_EQ(CentsOf(0), kDeposit - 350);
+  ASSERT_TRUE(RentMovie(0, 2, 30, &again).ok());
+  EXPECT_EQ(CentsOf(0), kDeposit - 350 - 1700);
+
+  ASSERT_TRUE(RefundRental(0, rental.id(), &again).ok());
+  EXPECT_EQ(again.state(), Rental::REFUNDED);
+  ASSERT_TRUE(RefundRental(0, rental.id(), &again).ok()) << "a repetition";
+  EXPECT_EQ(CentsOf(0), kDeposit - 1700);
+  EXPECT_TRUE(absl::IsNotFound(RefundRental(1, rental.id(), &again))) << "of another user";
+  const std::vector<Rental> mine = RentalsOf(0);
+  ASSERT_EQ(mine.size(), 2u);
+  EXPECT_EQ(mine[0].days(), 30u) << "the newest first";
+  EXPECT_EQ(mine[1].state(), Rental::REFUNDED);
+  EXPECT_TRUE(RentalsOf(1).empty());
+  EXPECT_EQ(Audited(), 0);
+}
+
+TEST_F(Rents, RefuseBadInputAndLeaveNoHold) {
+  Wallet wallet;
+  EXPECT_TRUE(absl::IsInvalidArgument(Deposit(0, 0, &wallet)));
+  EXPECT_TRUE(absl::IsInvalidArgument(Deposit(0, -1, &wallet)));
+  EXPECT_TRUE(absl::IsInvalidArgument(Deposit(0, 1'000'000'001, &wallet)));
+  Rental rental;
+  EXPECT_TRUE(absl::IsInvalidArgument(RentMovie(0, 0, 0, &rental)));
+  EXPECT_TRUE(absl::IsInvalidArgument(RentMovie(0, 0, 31, &rental)));
+  RentRequest request;
+  request.set_movie(1), request.set_days(1);
+  Context guest(kMaxTestWait), user(kMaxTestWait), late(kMaxTestWait);
+  EXPECT_TRUE(absl::IsUnauthenticated(media().RentMovie(guest, request, &rental)));
+  request.set_token(users_[0].token);
+  EXPECT_TRUE(absl::IsNotFound(media().RentMovie(user, request, &rental)));
+  EXPECT_TRUE(absl::IsNotFound(RefundRental(0, 7, &rental)));
+
+  ASSERT_TRUE(RentMovie(0, 0, 30, &rental).ok());
+  ASSERT_TRUE(RentMovie(0, 0, 30, &rental).ok());
+  absl::Status status = RentMovie(0, 0, 30, &rental, "a key");
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_EQ(CentsOf(0), kDeposit - 2 * 1700);
+  EXPECT_TRUE(absl::IsFailedPrecondition(RefundRental(0, RentalsOf(0)[0].id(), &rental)));
+  ASSERT_TRUE(Deposit(0, 100, &wallet, "pay in").ok());
+  ASSERT_TRUE(Deposit(0, 100, &wallet, "pay in").ok());
+  EXPECT_EQ(wallet.cents(), kDeposit - 2 * 1700 + 100) << "once";
+  EXPECT_TRUE(absl::IsAlreadyExists(Deposit(0, 101, &wallet, "pay in")));
+  status = RentMovie(0, 0, 30, &rental, "a key");
+  EXPECT_TRUE(status.ok()) << "a repetition tries again: " << status;
+  EXPECT_EQ(CentsOf(0), kDeposit - 3 * 1700 + 100);
+  EXPECT_EQ(Audited(), 0);
+}
+
+// A rental whose caller gets no answer, as payment-auth is away: it stays PENDING.
+class RentsLeft : public MediaTest {
+ protected:
+  void SetUp() override {
+    MediaTest::SetUp();
+    app_->Kill("payment-auth");
+    Rental ignored;
+    const absl::Status status = RentMovie(0, 0, 1, &ignored, "a key");
+    EXPECT_TRUE(absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) << status;
+    const std::vector<Rental> mine = RentalsOf(0);
+    ASSERT_EQ(mine.size(), 1u);
+    ASSERT_EQ(mine[0].state(), Rental::PENDING);
+    left_ = ChargeOf(users_[0].id, /*round=*/0, mine[0]);
+    app_->Kill("rent");
+    ASSERT_TRUE(app_->Restart("payment-auth").ok());
+    payments_ = Connect("payment-auth");
+  }
+  absl::Status Authorize() {
+    Context ctx(kMaxTestWait);
+    apps::Nothing nothing;
+    return PaymentAuth::Stub(payments_.get()).Authorize(ctx, left_, &nothing);
+  }
+  void ExpectToEndAs(Rental::State state) {
+    ASSERT_TRUE(app_->Restart("rent").ok());
+    const Deadline deadline = Deadline::In(kMaxTestWait);
+    while (RentalsOf(0)[0].state() == Rental::PENDING && !deadline.Expired()) {
+    }
+    EXPECT_EQ(RentalsOf(0)[0].state(), state);
+    ExpectAuditedWhenIdle();
+  }
+
+  Charge left_;
+  std::unique_ptr<Channel> payments_;
+};
+
+TEST_F(RentsLeft, GoOnIfTheirPriceIsHeld) {
+  ASSERT_TRUE(Authorize().ok());
+  EXPECT_EQ(CentsOf(0), kDeposit - 250);
+  ExpectToEndAs(Rental::ACTIVE);
+  EXPECT_EQ(CentsOf(0), kDeposit - 250);
+}
+
+TEST_F(RentsLeft, AreVoidIfItIsNotAndStaySo) {
+  ExpectToEndAs(Rental::REFUSED);
+  EXPECT_TRUE(absl::IsFailedPrecondition(Authorize())) << "a late attempt";
+  EXPECT_EQ(CentsOf(0), kDeposit);
+  Rental rental;
+  ASSERT_TRUE(RentMovie(0, 0, 1, &rental, "a key").ok()) << "a repetition tries again";
+  EXPECT_EQ(rental.id(), left_.rental());
+  EXPECT_EQ(CentsOf(0), kDeposit - 250);
+}
+
+// Under each kind of waiting, calls in the process.
+class RentConfigs : public MediaTest, public testing::WithParamInterface<std::string> {
+ protected:
+  void SetUp() override { Start(GetParam(), /*monolith=*/true); }
+};
+
+INSTANTIATE_TEST_SUITE_P(Configs, RentConfigs,
+                         testing::ValuesIn(apps::ConfigsToTest({"SDB1-4", "FIB1", "ADB1-2-2"}, {})));
+
+TEST_P(RentConfigs, AWalletThatIsChargedAtOnceIsNeverBelow0) {
+  std::atomic<int64_t> paid{0};
+  apps::AllAtOnce(4, TestSeed(), [&](Rng& rng, size_t) {
+    for (int i = 0; i < 10; ++i) {
+      Rental rental;
+      const absl::Status status =
+          RentMovie(0, rng.Below(3), 1 + static_cast<uint32_t>(rng.Below(30)), &rental);
+      EXPECT_TRUE(status.ok() || absl::IsFailedPrecondition(status)) << status;
+      if (status.ok()) paid.fetch_add(rental.cents());
+    }
+  });
+  EXPECT_EQ(CentsOf(0), kDeposit - paid);
+  EXPECT_GE(CentsOf(0), 0);
+  EXPECT_EQ(Audited(), 0);
+}
+
+}  // namespace
+}  // namespace curtail::media
