@@ -24,6 +24,7 @@ struct TargetConnections {
   std::atomic<uint64_t> failures{0};  // of these
   std::atomic<uint64_t> stood{0};     // that succeeded
   std::atomic<uint64_t> closed{0};    // ... and have ended
+  std::atomic<bool> answered{false};  // a call was answered, whatever the answer; of services only
   // Of stores only.
   std::atomic<uint64_t> lost{0};    // ... while a request waited for an answer
   std::atomic<bool> silent{false};  // the last attempt failed, or the last request got no answer in its time

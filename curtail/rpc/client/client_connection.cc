@@ -195,6 +195,7 @@ void ClientConnection::OnCallEnd(wire::StreamId, void* tag, absl::Status&& statu
   if (!trailing.empty()) std::swap(call.metadata.trailing, trailing);
   if (!closed() && !call.cancelling_ && !greeted_.load(std::memory_order_relaxed)) {
     greeted_.store(true, std::memory_order_release);
+    counts_.answered.store(true, std::memory_order_relaxed);
     if (shared_ != nullptr) shared_->down_until.store(0, std::memory_order_relaxed);
   }
   if (call.status.ok()) {

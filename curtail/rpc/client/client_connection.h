@@ -102,6 +102,7 @@ class ClientConnection final : public Connection {
   void HandleGoodbye(uint32_t bits) override;
   void OnConnected() override;
   void OnClosed(const absl::Status& why, bool connected) override;
+  bool PeerIsKnown() const override { return counts_.answered.load(std::memory_order_relaxed); }
   void OnResponseHead(wire::StreamId id, void* tag, wire::Metadata&& metadata) override;
   void OnMessage(wire::StreamId id, void* tag, std::string&& message) override;
   void OnWritable(wire::StreamId id, void* tag) override;

@@ -366,7 +366,8 @@ absl::Status Connection::Ended(std::string_view how) const {
                             .tls = tls_ != nullptr,
                             .standing = standing(),
                             .spoke = spoke_,
-                            .owes_certificate = tls_ != nullptr && tls_->owes_certificate()})));
+                            .owes_certificate = tls_ != nullptr && tls_->owes_certificate(),
+                            .known = PeerIsKnown()})));
 }
 
 // Tells the peer that no more comes, if that can be done without waiting.

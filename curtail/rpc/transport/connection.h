@@ -102,6 +102,8 @@ class Connection : public PollHandler,
   // The transport is gone; streams still open have their OnCallEnd next. `connected` says whether it ever
   // stood.
   virtual void OnClosed(const absl::Status& why, bool connected) = 0;
+  // True if peers at this target have answered before, so that its language is not in doubt.
+  virtual bool PeerIsKnown() const { return false; }
 
   // kClock was asked for; of a server also kShed or kEvict.
   virtual void HandleClock(uint32_t /*bits*/) {}

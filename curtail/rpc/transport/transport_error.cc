@@ -47,6 +47,7 @@ std::string ExplainOpening(std::string_view first, bool tls) {
 
 std::string_view ExplainEnd(const Progress& progress) {
   if (progress.first.empty()) {
+    if (progress.known) return " before it said anything";
     return progress.tls ? " when it was offered TLS: it probably does not speak TLS"
                         : " before it said anything: does it expect TLS?";
   }

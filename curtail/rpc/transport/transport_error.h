@@ -25,6 +25,7 @@ struct Progress {
   bool standing = false;          // the handshake was over,
   bool spoke = false;             // and the server had said something within
   bool owes_certificate = false;  // the server had asked for a client certificate, and got none
+  bool known = false;             // servers of its target have answered calls: it speaks the right language
 };
 
 // The words to add to the news that a connection has ended, if it came early: " during the TLS handshake".

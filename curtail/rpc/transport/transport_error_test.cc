@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <string>
+
 #include "curtail/rpc/transport/transport_error.h"
 #include "curtail/rpc/transport/transport_testing.h"
 
@@ -13,6 +16,7 @@ namespace {
 using internal::ExplainOpening;
 using testing::EndsWith;
 using testing::HasSubstr;
+using testing::Not;
 
 class TransportError : public testing::Test, protected TlsBase {
  protected:
@@ -69,6 +73,35 @@ TEST_F(TransportError, ServersThatSayNothing) {
   ScriptedServer begins("\x16\x03\x03", ScriptedServer::kStay);
   EXPECT_THAT(CallFails(begins.address(), true, {.connect_timeout = milliseconds(30)}),
               EndsWith(": TLS handshake timed out"));
+}
+
+// A server that dies while calls wait has answered before: a guess about TLS would lead astray.
+TEST_F(TransportError, NoGuessAboutTlsWhereCallsWereAnswered) {
+  for (const bool tls : {false, true}) {
+    auto server = tls ? StartTls({.certificate = &leaf_}) : StartTls({});
+    const std::string behind = server->addresses()[0];
+    std::atomic<bool> dead = false;
+    TestListener front([&](internal::UniqueFd connection, int stop) {
+      if (!dead) return SlowRelay::Run(connection, Dial(behind), stop, {});
+      char heard[4096];
+      if (TestListener::Wait(connection.get(), stop)) recv(connection.get(), heard, sizeof heard, 0);
+    });
+    Client client;
+    ChannelOptions options = {.initial_backoff = milliseconds(1), .max_backoff = milliseconds(1)};
+    if (tls) options.tls = Trust(authority_);
+    Channel channel(&client, front.address(), options);
+    ASSERT_TRUE(Call(channel, kEcho, "").ok());
+    dead = true;
+    server.reset();
+    const Deadline deadline = Deadline::In(kMaxTestWait);
+    std::string message;
+    while (message.find("before it said anything") == std::string::npos && !deadline.Expired()) {
+      message = std::string(Message(Call(channel, kEcho, "")));
+      ASSERT_THAT(message, Not(HasSubstr("expect TLS")));
+      ASSERT_THAT(message, Not(HasSubstr("does not speak TLS")));
+    }
+    EXPECT_THAT(message, HasSubstr("before it said anything"));
+  }
 }
 
 TEST_F(TransportError, EventDrivenCallsHearOfTheTimeoutToo) {

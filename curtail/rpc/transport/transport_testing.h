@@ -138,6 +138,9 @@ class SlowRelay {
     }
     return true;
   }
+
+ public:
+  // Copies until one side ends, or `stop` is readable.
   static void Run(const internal::UniqueFd& client, const internal::UniqueFd& server, int stop,
                   RelayOptions options) {
     internal::SetTcpOptions(client.get());
@@ -169,6 +172,7 @@ class SlowRelay {
     }
   }
 
+ private:
   TestListener listener_;
 };
 
