@@ -46,6 +46,8 @@ class BankInfoTest : public BankFaultTest {
   }
 };
 
+using PartedBankInfoTest = Parted<BankInfoTest>;
+
 TEST_F(BankInfoTest, ListsTheNearestBranches) {
   BranchQuery query;
   *query.mutable_near() = AllBranches()[99].place();
@@ -122,7 +124,7 @@ TEST_F(BankInfoTest, APaymentToAnotherBankGoesToItsAccountHere) {
   EXPECT_EQ(Audit(), 0);
 }
 
-TEST_F(BankInfoTest, PaymentsToAnotherBankOutliveTheServices) {
+TEST_F(PartedBankInfoTest, PaymentsToAnotherBankOutliveTheServices) {
   const size_t accounts = all_.size() / 6;  // of each customer
   std::array<int64_t, kCustomers> paid{};
   ActWhileKilled({"payments", "posting", "bank-info-search", "payments"}, [&](int customer) {

@@ -27,6 +27,7 @@ namespace curtail::bank {
 namespace {
 
 using testing::HasSubstr;
+using PartedBankTest = Parted<BankTest>;
 
 TEST_F(BankTest, APaymentArrivesWithinAShardAndInAnother) {
   const Own& from = all_[0];
@@ -78,7 +79,7 @@ TEST_F(BankTest, ARequestThatIsRepeatedPaysOnce) {
   EXPECT_EQ(CentsOf(from, again.version()), 0);
 }
 
-TEST_F(BankTest, AScheduledPaymentIsPaidAtItsTimeOnceOrTakenBack) {
+TEST_F(PartedBankTest, AScheduledPaymentIsPaidAtItsTimeOnceOrTakenBack) {
   const Own &from = all_[0], &to = Other(from, /*same_shard=*/true);
   PayRequest soon = PaymentOf(from, to, 100), late = PaymentOf(from, to, 10);
   soon.set_at_ms(apps::NowMs() + 1000);
@@ -309,7 +310,7 @@ TEST_F(BankTest, AnothersMoneyIsAsIfItWereNotThere) {
   EXPECT_EQ(CentsOf(bob), kDeposit - 1);
 }
 
-TEST_F(BankTest, AClosedUserIsFoundByNoOtherMethod) {
+TEST_F(PartedBankTest, AClosedUserIsFoundByNoOtherMethod) {
   const Own& own = all_[0];
   Channel channel(&client_, app_->AddressOf("user"));
   const apps::User::Stub user(&channel);
@@ -334,7 +335,7 @@ TEST_F(BankTest, AClosedUserIsFoundByNoOtherMethod) {
 }
 
 // A shard's refusal stands: an attempt of before that is late books nothing that its payment calls REFUSED.
-TEST_F(BankTest, ALateAttemptDoesNotTurnARefusalRound) {
+TEST_F(PartedBankTest, ALateAttemptDoesNotTurnARefusalRound) {
   const Own &from = all_[0], &to = Other(from, /*same_shard=*/true);
   Channel posting(&client_, app_->AddressOf("posting", static_cast<int>(from.shard())));
   const Posting::Stub shard(&posting);
@@ -368,7 +369,7 @@ TEST_F(BankTest, ALateAttemptDoesNotTurnARefusalRound) {
   EXPECT_EQ(CentsOf(from), 0);
 }
 
-TEST_F(BankTest, AnOrderIsFinishedWithoutItsCaller) {
+TEST_F(PartedBankTest, AnOrderIsFinishedWithoutItsCaller) {
   const Own &from = all_[0], &to = Other(from, /*same_shard=*/true);
   app_->Kill("posting");
   constexpr Nanos kPatience = std::chrono::milliseconds(500);
@@ -384,7 +385,7 @@ TEST_F(BankTest, AnOrderIsFinishedWithoutItsCaller) {
 }
 
 // Customers pay at random while services are killed, and repeat what has no answer.
-class PaymentFaultTest : public BankFaultTest {
+class PaymentFaultTest : public Parted<BankFaultTest> {
  protected:
   struct Paid {
     size_t from, to;

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <thread>
@@ -15,11 +16,53 @@
 
 namespace curtail::bank {
 
+apps::Deployed PartedBank(const std::string& folder) {
+  return {.set = {"load-balancer.replicas=0", "data=" + folder}};
+}
+
+apps::Deployed WholeBank(const std::string& folder) {
+  apps::Deployed form = PartedBank(folder);
+  form.monolith = true;
+  form.options.flags = {"--no-sync"};
+  return form;
+}
+
+namespace {
+
+// The files of a bank that was filled. Remade before a session in them, of a quarter of an hour, ends.
+class FilledFiles {
+ public:
+  static void CopyTo(const std::string& folder) {
+    static std::unique_ptr<FilledFiles> files;
+    if (files == nullptr || files->until_.Expired()) files = std::make_unique<FilledFiles>();
+    std::filesystem::copy(files->dir_.File("data"), folder, std::filesystem::copy_options::recursive);
+  }
+
+  FilledFiles() {
+    const std::string folder = dir_.File("data");
+    const auto app = apps::StartApp(BANK_TOPOLOGY, WholeBank(folder));
+    FillBank(app->AddressOf("front-end"), folder);
+    FillBank(app->AddressOf("front-end"), folder);  // deposits nothing more, opens nothing more
+    const absl::Status ended = app->Stop();
+    EXPECT_TRUE(ended.ok()) << ended;
+  }
+
+ private:
+  const TempDir dir_;
+  const Deadline until_ = Deadline::In(std::chrono::minutes(8));
+};
+
+}  // namespace
+
 void BankTest::SetUp() {
+  if (InFiles()) FilledFiles::CopyTo(Folder());
   app_ = apps::StartApp(BANK_TOPOLOGY, Form());
+  if (!InFiles()) FillBank(app_->AddressOf("front-end"), Folder());
   front_ = Connect();
-  Fill();
-  Fill();  // deposits nothing more, opens nothing more
+  ReadUsers();
+}
+
+void BankTest::ReadUsers() {
   const auto users = apps::ReadLoadUsers(Folder(), kApplication);
   ASSERT_TRUE(users.ok()) << users.status();
   for (const apps::LoadUser& user : *users) {
@@ -37,9 +80,9 @@ void BankTest::TearDown() {
   EXPECT_TRUE(ended.ok()) << ended;
 }
 
-void BankTest::Fill() const {
+void FillBank(const std::string& target, const std::string& folder) {
   EXPECT_EQ(std::system(Join(BANK_PROGRAM, " fill --quiet --customers 6 --accounts 4 --deposit ", kDeposit,
-                             " --data ", Folder(), " --target ", app_->AddressOf("front-end"))
+                             " --data ", folder, " --target ", target)
                             .c_str()),
             0);
 }

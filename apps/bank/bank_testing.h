@@ -38,12 +38,21 @@ struct Own {
   size_t shard() const { return apps::PartOf(id, kShards); }
 };
 
+// In one process, with acknowledged writes that are lost with the machine's power.
+apps::Deployed WholeBank(const std::string& folder);
+// In a process for each service.
+apps::Deployed PartedBank(const std::string& folder);
+// Fills the bank behind an address, whose stores are in `folder`.
+void FillBank(const std::string& target, const std::string& folder);
+
+// A bank with 6 customers of 4 accounts each, in one process. It begins with a copy of files that are filled once.
 class BankTest : public testing::Test {
  protected:
   void SetUp() override;
   void TearDown() override;
   // How SetUp() starts the bank.
-  virtual apps::Deployed Form() const { return {.set = {"load-balancer.replicas=0", "data=" + Folder()}}; }
+  virtual apps::Deployed Form() const { return WholeBank(Folder()); }
+  virtual bool InFiles() const { return true; }
 
   std::string Folder() const { return dir_.File("data"); }
   std::unique_ptr<Channel> Connect() {
@@ -51,7 +60,6 @@ class BankTest : public testing::Test {
     patient.wait_for_ready = true;
     return std::make_unique<Channel>(&client_, app_->AddressOf("front-end"), patient);
   }
-  void Fill() const;
   // Returns the exit code of `bank audit`, and sets `*text` to what it writes.
   int Audit(std::string* text = nullptr) const;
 
@@ -120,6 +128,8 @@ class BankTest : public testing::Test {
   // All movements of an account, the newest first, once there are as many as the ledger has.
   std::vector<Movement> AwaitMovements(const Own& own) const;
 
+  void ReadUsers();
+
   const TempDir dir_;
   Client client_;
   std::unique_ptr<deploy::AppUnderTest> app_;
@@ -127,10 +137,17 @@ class BankTest : public testing::Test {
   std::vector<Own> all_;
 };
 
+// A test of a process for each service, which it kills, or calls past the front end.
+template <class Test>
+class Parted : public Test {
+ protected:
+  apps::Deployed Form() const override { return PartedBank(this->Folder()); }
+};
+
 // Returns the text of an error without `number`, so that the errors of two numbers can be compared.
 std::string WordsOf(const absl::Status& status, uint64_t number);
 
-// Customers act while services are killed, and repeat what has no answer.
+// Customers act, if it is Parted while services are killed, and repeat what has no answer.
 class BankFaultTest : public BankTest {
  protected:
   static constexpr int kCustomers = 4, kAnswersBetween = 40;

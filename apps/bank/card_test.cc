@@ -81,6 +81,8 @@ class CardTest : public BankFaultTest {
   }
 };
 
+using PartedCardTest = Parted<CardTest>;
+
 TEST_F(CardTest, IsChargedToItsLimitAndNotBeyondAndPaid) {
   for (const bool same_shard : {true, false}) {
     const Own own = WithCard(all_[0], 300), &shop = Other(own, same_shard);
@@ -200,7 +202,7 @@ TEST_F(CardTest, AnotherCustomersIsAsIfItWereNotThere) {
   EXPECT_EQ(BalanceOf(bob).debt_cents(), 5);
 }
 
-TEST_F(CardTest, AnApplicationIsDecidedWithoutItsCaller) {
+TEST_F(PartedCardTest, AnApplicationIsDecidedWithoutItsCaller) {
   const Own& own = all_[0];
   app_->Kill("credit-card");
   Application lost;
@@ -212,7 +214,7 @@ TEST_F(CardTest, AnApplicationIsDecidedWithoutItsCaller) {
   EXPECT_EQ(CardsOf(own).cards_size(), 2);
 }
 
-TEST_F(CardTest, ACustomerHasFewApplicationsThatAreNotDecided) {
+TEST_F(PartedCardTest, ACustomerHasFewApplicationsThatAreNotDecided) {
   const Own& own = all_[0];
   app_->Kill("credit-card");
   Application lost;
@@ -233,7 +235,7 @@ TEST_F(CardTest, ACustomerHasFewApplicationsThatAreNotDecided) {
   EXPECT_TRUE(more.ok()) << more;
 }
 
-TEST_F(CardTest, CardsOutliveTheServicesThatChargeThem) {
+TEST_F(PartedCardTest, CardsOutliveTheServicesThatChargeThem) {
   const uint64_t seed = TestSeed();
   const size_t accounts = all_.size() / 6;  // of each customer
   std::array<int64_t, kCustomers> debts{};

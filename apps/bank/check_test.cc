@@ -110,6 +110,8 @@ class CheckTest : public BankTest {
   }
 };
 
+using PartedCheckTest = Parted<CheckTest>;
+
 TEST_F(CheckTest, TheBankAnswersAsItsModel) {
   const uint64_t seed = TestSeed();
   std::string text;
@@ -119,7 +121,7 @@ TEST_F(CheckTest, TheBankAnswersAsItsModel) {
   EXPECT_EQ(Audit(), 0);
 }
 
-TEST_F(CheckTest, TheBankAnswersAsItsModelWhileServicesAreKilled) {
+TEST_F(PartedCheckTest, TheBankAnswersAsItsModelWhileServicesAreKilled) {
   const uint64_t seed = TestSeed();
   std::string text;
   int how = -1;

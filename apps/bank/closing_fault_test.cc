@@ -14,7 +14,7 @@
 namespace curtail::bank {
 namespace {
 
-TEST_F(ClosingTest, ALateMessageOfAnAttemptThatHasEndedChangesNothing) {
+TEST_F(PartedClosingTest, ALateMessageOfAnAttemptThatHasEndedChangesNothing) {
   const Own own = New("eve");
   Holdings held;
   apps::Nothing nothing;
@@ -62,7 +62,7 @@ TEST_F(ClosingTest, ALateMessageOfAnAttemptThatHasEndedChangesNothing) {
   ExpectOpen(own);
 }
 
-TEST_F(ClosingTest, AClosingEndsWithoutItsCallerFromAnyStep) {
+TEST_F(PartedClosingTest, AClosingEndsWithoutItsCallerFromAnyStep) {
   const Own begun = New("begun"), before = New("before"), decided = New("decided");
   StartWith(begun, kLeaving);
   AwaitClosed(begun);
@@ -74,7 +74,7 @@ TEST_F(ClosingTest, AClosingEndsWithoutItsCallerFromAnyStep) {
   AwaitClosed(decided);
 }
 
-TEST_F(ClosingTest, ARefusalEndsWithoutItsCallerFromAnyStep) {
+TEST_F(PartedClosingTest, ARefusalEndsWithoutItsCallerFromAnyStep) {
   // Money has come since Close() looked.
   Own paid = New("paid"), empty = paid;
   OpenFor(&empty);
@@ -109,7 +109,7 @@ TEST_F(ClosingTest, ARefusalEndsWithoutItsCallerFromAnyStep) {
   AwaitClosed(paid);
 }
 
-TEST_F(ClosingTest, ADecidedClosingEndsTheSessionsAfterAKill) {
+TEST_F(PartedClosingTest, ADecidedClosingEndsTheSessionsAfterAKill) {
   const Own own = New("eve");
   app_->Stall("user");
   apps::UserId id;
@@ -125,7 +125,7 @@ TEST_F(ClosingTest, ADecidedClosingEndsTheSessionsAfterAKill) {
 }
 
 // Two customers pay others, who leave meanwhile, and come back by other names.
-TEST_F(ClosingTest, NoMoneyIsLostToCustomersWhoLeaveWhileServicesAreKilled) {
+TEST_F(PartedClosingTest, NoMoneyIsLostToCustomersWhoLeaveWhileServicesAreKilled) {
   const uint64_t seed = TestSeed();
   Mutex mu;
   std::vector<Own> leavers(2, all_[0]);

@@ -118,7 +118,7 @@ TEST_F(ClosingTest, ALoanKeepsACustomerUntilItIsRepaid) {
   AwaitClosed(own);
 }
 
-TEST_F(ClosingTest, UnitsOfStocksKeepACustomerUntilTheyAreSold) {
+TEST_F(PartedClosingTest, UnitsOfStocksKeepACustomerUntilTheyAreSold) {
   const Own &payer = all_[0], own = New("eve");
   ASSERT_TRUE(Pay(PaymentOf(payer, own, 5'000)).ok());
   AwaitCents(own, 5'000);
@@ -161,7 +161,7 @@ TEST_F(ClosingTest, UnitsOfStocksKeepACustomerUntilTheyAreSold) {
 
 // An attempt that is refused, as the customer leaves, may be slow to write that; the trigger plays it. An attempt after the customer
 // has stayed must not move the money.
-TEST_F(ClosingTest, WhatWasRefusedWhileItLeavesIsRefusedThoughItStays) {
+TEST_F(PartedClosingTest, WhatWasRefusedWhileItLeavesIsRefusedThoughItStays) {
   const Own own = New("eve");
   ASSERT_TRUE(Pay(PaymentOf(all_[0], own, 2'000)).ok());
   AwaitCents(own, 2'000);
@@ -227,7 +227,7 @@ TEST_F(ClosingTest, WhatWasRefusedWhileItLeavesIsRefusedThoughItStays) {
   EXPECT_EQ(Audit(), 0);
 }
 
-TEST_F(ClosingTest, OpensNothingWhileItLeaves) {
+TEST_F(PartedClosingTest, OpensNothingWhileItLeaves) {
   const Own own = New("eve");
   ASSERT_TRUE(Pay(PaymentOf(all_[0], own, 50)).ok());
   AwaitCents(own, 50);

@@ -145,5 +145,6 @@ class ClosingTest : public BankFaultTest {
     ASSERT_TRUE(app_->Restart("customer-info").ok());
   }
 };
+using PartedClosingTest = Parted<ClosingTest>;
 
 }  // namespace curtail::bank

@@ -62,6 +62,8 @@ class ContactTest : public BankFaultTest {
   const Own& Stranger(const Own& who) const { return Other(who, /*same_shard=*/true); }
 };
 
+using PartedContactTest = Parted<ContactTest>;
+
 TEST_F(ContactTest, FindsRepresentativesByTopicAndPlace) {
   RepresentativeQuery query;
   query.set_topic("loans"), query.set_limit(5);
@@ -172,7 +174,7 @@ TEST_F(ContactTest, RefusesWhatIsNoHalfHourOfWorkAndTheSixthBooking) {
 }
 
 // Property: a half hour has one booking, whatever dies, and a customer who repeats a request knows whose it is.
-TEST_F(ContactTest, BooksEachHalfHourOnceWhileTheServiceIsKilled) {
+TEST_F(PartedContactTest, BooksEachHalfHourOnceWhileTheServiceIsKilled) {
   constexpr uint64_t kRepresentative = 5;
   const std::vector<int64_t> free = SlotsOf(kRepresentative);
   std::vector<const Own*> who;

@@ -59,6 +59,8 @@ class DepositTest : public BankFaultTest {
   }
 };
 
+using PartedDepositTest = Parted<DepositTest>;
+
 TEST_F(DepositTest, GoesBackWithoutInterestBeforeItsEnd) {
   for (const bool same_shard : {true, false}) {
     const Own& own = all_[0];
@@ -79,7 +81,7 @@ TEST_F(DepositTest, GoesBackWithoutInterestBeforeItsEnd) {
   EXPECT_EQ(Audit(), 0);
 }
 
-TEST_F(DepositTest, AccruesEachDayOnceAndGoesBackWithAll) {
+TEST_F(PartedDepositTest, AccruesEachDayOnceAndGoesBackWithAll) {
   const apps::SetClock clock;
   if (clock.Words().empty())
     GTEST_SKIP() << "2026-11-29: with a sanitizer, programs go without a preloaded clock";
@@ -177,7 +179,7 @@ TEST_F(DepositTest, AnotherCustomersIsAsIfItWereNotThere) {
   EXPECT_EQ(CentsOf(bob), kDeposit - 50);
 }
 
-TEST_F(DepositTest, DepositsOutliveTheServicesThatKeepThem) {
+TEST_F(PartedDepositTest, DepositsOutliveTheServicesThatKeepThem) {
   const uint64_t seed = TestSeed();
   const size_t accounts = all_.size() / 6;  // of each customer
   std::array<int64_t, kCustomers> rest{};

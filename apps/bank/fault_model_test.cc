@@ -32,12 +32,12 @@ apps::Fault Both(const apps::Fault& one, const apps::Fault& other) {
           .mend = [=] { other.mend(), one.mend(); }};
 }
 
-class BankFaults : public BankModelTest, public testing::WithParamInterface<const char*> {
+class BankFaults : public Parted<BankModelTest>, public testing::WithParamInterface<const char*> {
  protected:
-  bool in_files() const { return std::string_view(GetParam()) == "files"; }
+  bool InFiles() const override { return std::string_view(GetParam()) == "files"; }
   apps::Deployed Form() const override {
-    apps::Deployed form = BankModelTest::Form();
-    if (!in_files()) form.set.emplace_back("postgresql.replicas=1");
+    apps::Deployed form = Parted::Form();
+    if (!InFiles()) form.set.emplace_back("postgresql.replicas=1");
     form.options.admin = true;
     form.options.launch.wrapper = clock_.Words();
     return form;
@@ -68,7 +68,7 @@ class BankFaults : public BankModelTest, public testing::WithParamInterface<cons
       schedule->Add(apps::StallOf(app_.get(), "posting", shard));
     }
     schedule->Add(apps::KillOf(app_.get(), "posting"));
-    if (in_files()) schedule->Add(apps::FullDiskOf(app_.get(), "posting", /*refuses=*/true));
+    if (InFiles()) schedule->Add(apps::FullDiskOf(app_.get(), "posting", /*refuses=*/true));
     else schedule->Add(apps::KillOf(app_.get(), "postgresql"));
     for (const int seconds : {kHourS, -kHourS}) schedule->Add(apps::ClockStep(&clock_, seconds));
     // Orders that are left open then are gone on with once the clock is right.

@@ -82,6 +82,8 @@ class LoanTest : public BankFaultTest {
   }
 };
 
+using PartedLoanTest = Parted<LoanTest>;
+
 TEST_F(LoanTest, IsPaidOutOnceAndRepaidToTheCent) {
   size_t customer = 0;
   for (const bool same_shard : {true, false}) {
@@ -320,7 +322,7 @@ TEST_F(LoanTest, AnotherCustomersIsAsIfItWereNotThere) {
   EXPECT_TRUE(absl::IsNotFound(Pay(PaymentOf(loan, bob, 1)))) << "a loan pays nobody";
 }
 
-TEST_F(LoanTest, AnOfferExpires) {
+TEST_F(PartedLoanTest, AnOfferExpires) {
   const apps::SetClock clock;
   ASSERT_TRUE(app_->Restart("loan-request", {.wrapper = clock.Words()}).ok());
   constexpr int kSevenDays = 7 * 86'400;
@@ -338,7 +340,7 @@ TEST_F(LoanTest, AnOfferExpires) {
   AwaitCents(own, kDeposit + kCents);
 }
 
-TEST_F(LoanTest, AnAcceptedLoanIsPaidOutWithoutItsCaller) {
+TEST_F(PartedLoanTest, AnAcceptedLoanIsPaidOutWithoutItsCaller) {
   const Own& own = all_[0];
   const Loan offer = Offer(own);
   app_->Stall("posting");
@@ -353,7 +355,7 @@ TEST_F(LoanTest, AnAcceptedLoanIsPaidOutWithoutItsCaller) {
   AwaitCents(own, kDeposit + kCents);
 }
 
-TEST_F(LoanTest, LoansOutliveTheServicesThatKeepThem) {
+TEST_F(PartedLoanTest, LoansOutliveTheServicesThatKeepThem) {
   const uint64_t seed = TestSeed();
   const size_t accounts = all_.size() / 6;  // of each customer
   std::array<uint64_t, kCustomers> loans{};

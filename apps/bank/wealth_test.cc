@@ -64,6 +64,8 @@ class WealthTest : public BankFaultTest {
   const Prices prices_ = Prices::Builtin().value();
 };
 
+using PartedWealthTest = Parted<WealthTest>;
+
 TEST_F(WealthTest, BuysAndSellsAtThePriceOfTheDay) {
   // Two accounts of a customer, in two shards.
   const auto differ = [](const Own& a, const Own& b) { return a.owner == b.owner && a.shard() != b.shard(); };
@@ -125,7 +127,7 @@ TEST_F(WealthTest, ARepetitionHasTheSameAnswerAndOtherContentNone) {
   EXPECT_EQ(Audit(), 0);
 }
 
-TEST_F(WealthTest, ATradeKeepsThePriceOfItsDay) {
+TEST_F(PartedWealthTest, ATradeKeepsThePriceOfItsDay) {
   const apps::SetClock clock;
   if (clock.Words().empty())
     GTEST_SKIP() << "2026-11-29: with a sanitizer, programs go without a preloaded clock";
@@ -229,7 +231,7 @@ TEST_F(WealthTest, TheAuditNamesWhatIsWrong) {
   EXPECT_THAT(text, HasSubstr(std::to_string(BanksInvestments(own.shard(), kShards))));
 }
 
-TEST_F(WealthTest, TradesOutliveTheServicesThatKeepThem) {
+TEST_F(PartedWealthTest, TradesOutliveTheServicesThatKeepThem) {
   const uint64_t seed = TestSeed();
   const size_t accounts = all_.size() / 6;  // of each customer
   std::array<int64_t, kCustomers> rest{};
