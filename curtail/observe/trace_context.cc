@@ -94,6 +94,7 @@ bool ReadParent(std::string_view text, TraceContext* context) {
   if (!ReadHex(text.substr(36, kHex), &context->span) || context->span == 0) return false;
   if (!ReadHex(text.substr(53, 2), &flags)) return false;
   context->choice = (flags & 1) != 0 ? TraceChoice::kYes : TraceChoice::kNo;
+  context->random = (flags & 2) != 0;
   return true;
 }
 
@@ -152,18 +153,13 @@ bool ReadB3Multi(const B3Entries& entries, TraceContext* context) {
   return ReadB3Ids(entries.trace.value(), entries.span.value(), context);
 }
 
+// As level 2 has it: '@' is a character as others are, and a digit may begin a key.
 bool IsStateKey(std::string_view key) {
-  const size_t at = key.find('@');
-  const auto fits = [](std::string_view part, size_t most, bool digit_first) {
-    if (part.empty() || part.size() > most) return false;
-    const bool letter = part[0] >= 'a' && part[0] <= 'z';
-    if (!letter && !(digit_first && part[0] >= '0' && part[0] <= '9')) return false;
-    return std::all_of(part.begin(), part.end(), [](char c) {
-      return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '*' || c == '/';
-    });
-  };
-  if (at == std::string_view::npos) return fits(key, 256, false);
-  return fits(key.substr(0, at), 241, true) && fits(key.substr(at + 1), 14, false);
+  const auto alphanumeric = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+  return !key.empty() && key.size() <= 256 && alphanumeric(key[0]) &&
+         std::all_of(key.begin(), key.end(), [&](char c) {
+           return alphanumeric(c) || c == '_' || c == '-' || c == '*' || c == '/' || c == '@';
+         });
 }
 
 bool IsStateValue(std::string_view value) {
@@ -258,9 +254,9 @@ TraceContext FirstOf(const Found& found, bool* malformed) {
 }
 
 // Says in the form that came what `parent` says.
-void AddB3(const TraceContext& context, std::string_view parent, Metadata* carried) {
+void AddB3(const TraceContext& context, std::string_view parent, bool chosen, Metadata* carried) {
   const std::string_view trace = context.short_trace ? parent.substr(19, kHex) : parent.substr(3, 2 * kHex);
-  const std::string_view choice = parent.substr(54, 1);
+  const std::string_view choice = chosen ? "1" : "0";
   if (context.b3 == TraceContext::B3::kMulti) {
     carried->AddLowerCase(kB3Trace, trace);
     carried->AddLowerCase(kB3Span, parent.substr(36, kHex));
@@ -288,14 +284,15 @@ void WriteHex(uint64_t value, char* to) {
   std::memcpy(to, &text, sizeof(text));
 }
 
-void WriteTraceParent(const TraceId& trace, uint64_t span, bool chosen, wire::TraceParent* parent) {
+void WriteTraceParent(const TraceContext& context, uint64_t span, bool chosen, wire::TraceParent* parent) {
   char* const to = parent->text.data();
   std::memcpy(to, "00-", 3);  // the version
-  WriteHex(trace.high, to + 3);
-  WriteHex(trace.low, to + 19);
+  WriteHex(context.trace.high, to + 3);
+  WriteHex(context.trace.low, to + 19);
   to[kSpanAt - 1] = '-';
   WriteHex(span, to + kSpanAt);
-  std::memcpy(to + 52, chosen ? "-01" : "-00", 3);
+  std::memcpy(to + 52, "-0", 2);
+  to[54] = static_cast<char>('0' + (chosen ? 1 : 0) + (context.random ? 2 : 0));
   parent->set = true;
 }
 
@@ -316,7 +313,7 @@ void AddTraceContext(const TraceContext& context, uint64_t span, bool chosen, co
                      Metadata* carried, wire::TraceParent* parent) {
   wire::TraceParent own;
   wire::TraceParent& to = parent != nullptr ? *parent : own;
-  WriteTraceParent(context.trace, span, chosen, &to);
+  WriteTraceParent(context, span, chosen, &to);
   if (parent == nullptr) carried->AddLowerCase(kParent, to.view());
   if (context.state) [[unlikely]] {
     for (const auto& [key, value] : received) {
@@ -324,7 +321,7 @@ void AddTraceContext(const TraceContext& context, uint64_t span, bool chosen, co
     }
   }
   if (context.b3 != TraceContext::B3::kNone) [[unlikely]]
-    AddB3(context, to.view(), carried);
+    AddB3(context, to.view(), chosen, carried);
 }
 
 bool IsTraceKey(std::string_view key) {

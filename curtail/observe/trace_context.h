@@ -2,7 +2,7 @@
 //
 // trace_context.h - which trace a call belongs to, as its metadata says it: W3C Trace Context and B3.
 //
-// Forms read: "traceparent" and "tracestate" (https://www.w3.org/TR/trace-context/, level 1), "b3", and "x-b3-traceid" with
+// Forms read: "traceparent" and "tracestate" (https://www.w3.org/TR/trace-context-2/), "b3", and "x-b3-traceid" with
 // its companions (https://github.com/openzipkin/b3-propagation). Forms written: traceparent always, B3 where it came.
 //
 // All metadata comes from peers: reading takes a time linear in its size, and what is malformed counts as not sent.
@@ -45,6 +45,7 @@ struct TraceContext {
   B3 b3 = B3::kNone;
   bool short_trace = false;  // B3 that came with 64 bits of the trace's id, and leaves so
   bool state = false;        // a tracestate came that may be sent on
+  bool random = false;       // the flag that says that the trace's id is random came, and is sent on
 };
 
 // The faults that a reading has found, for counters.
@@ -68,7 +69,7 @@ void AddTraceContext(const TraceContext& context, uint64_t span, bool chosen, co
 inline bool IsParentOnly(const TraceContext& context) {
   return !context.state && context.b3 == TraceContext::B3::kNone;
 }
-void WriteTraceParent(const TraceId& trace, uint64_t span, bool chosen, wire::TraceParent* parent);
+void WriteTraceParent(const TraceContext& context, uint64_t span, bool chosen, wire::TraceParent* parent);
 // REQUIRES: WriteTraceParent() wrote it.
 void SetSpan(uint64_t span, wire::TraceParent* parent);
 

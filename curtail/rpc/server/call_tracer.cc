@@ -109,7 +109,7 @@ uint64_t CallTracer::Arrived(const CallRecord& call) {
   live.context = context;
   live.chosen = chosen;
   live.Identify();
-  observe::WriteTraceParent(live.context.trace, live.id, chosen, &live.parent);
+  observe::WriteTraceParent(live.context, live.id, chosen, &live.parent);
   return reinterpret_cast<uint64_t>(&live);
 }
 
