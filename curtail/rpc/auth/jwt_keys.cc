@@ -162,14 +162,19 @@ absl::StatusOr<std::vector<JwtKey>> ParseJwkSet(std::string_view text) {
     return absl::InvalidArgumentError("is not a JWK set: it has no array \"keys\"");
   }
   std::vector<JwtKey> keys;
+  absl::Status unusable;  // a key that cannot be used is passed over (RFC 7517, 5)
   for (const Json& jwk : *found) {
-    if (!jwk.is_object()) return absl::InvalidArgumentError("is not a JWK set: a key is not an object");
+    if (!jwk.is_object()) {
+      unusable.Update(absl::InvalidArgumentError("is not a JWK set: a key is not an object"));
+      continue;
+    }
     absl::StatusOr<std::optional<JwtKey>> key = FromJwk(jwk);
-    if (!key.ok()) return key.status();
-    if (!key->has_value()) continue;
+    unusable.Update(key.status());
+    if (!key.ok() || !key->has_value()) continue;
     keys.push_back(**std::move(key));
     if (keys.size() > JwtVerifier::kMaxKeys) return absl::InvalidArgumentError("has too many keys");
   }
+  if (keys.empty() && !unusable.ok()) return unusable;
   return keys;
 }
 

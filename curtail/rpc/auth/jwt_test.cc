@@ -165,6 +165,18 @@ TEST(Jwt, KeysThatCannotBeUsedAreNamed) {
   EXPECT_THAT(std::string(Message(missing.status())), HasSubstr("/nowhere/keys.json"));
 }
 
+TEST(Jwt, OneUnusableKeyOfASetIsPassedOver) {
+  const std::string secret(32, 's');
+  for (const char* bad : {R"({"kty":"EC","crv":"P-256","x":"AA","y":"AA"})", R"({"kty":"oct","k":"AAAA"})",
+                          "7", R"({"kty":"RSA"})", R"({"kty":"new","z":1})"}) {
+    const std::string good = Join(R"({"kty":"oct","k":")", Base64Url(secret), R"("})");
+    for (const std::string& both : {Join(bad, ",", good), Join(good, ",", bad)}) {
+      const auto verifier = JwtVerifier::Make({}, Join(R"({"keys":[)", both, "]}"));
+      EXPECT_TRUE(verifier.ok()) << both << ": " << verifier.status();
+    }
+  }
+}
+
 TEST(Jwt, KeysOfFilesAndCertificates) {
   const std::string path = TestFile("keys.pem");
   const TestKey rsa = TestKey::Rsa();
