@@ -50,7 +50,8 @@ class Field {
   }
   const std::string& place() const { return place_; }
 
-  // Reads each member by the reader of its name.
+  // Reads each member by the reader of its name. Members without one are passed over, as gRPC does: they may be of another
+  // implementation, or of a later version.
   absl::Status Object(const std::vector<Reader>& readers) const {
     if (json_.kind != Json::Kind::kObject) return Wrong("expected an object");
     std::vector<bool> seen(readers.size());
@@ -59,7 +60,7 @@ class Field {
       const Field field(json_.values[at], Join(place_, place_.empty() ? "" : ".", name));
       size_t i = 0;
       while (i < readers.size() && readers[i].name != name) ++i;
-      if (i == readers.size()) return field.Wrong(Unknown(readers));
+      if (i == readers.size()) continue;
       if (seen[i]) return field.Wrong("this field is there twice");
       seen[i] = true;
       if (absl::Status status = readers[i].read(field); !status.ok()) return status;
@@ -112,7 +113,7 @@ class Field {
     return Wrong(Join("expected a number above ", static_cast<int64_t>(above), ", at most ",
                       static_cast<int64_t>(most)));
   }
-  // "1.5s": positive, or `zero`, with up to nine digits after the point.
+  // "1.5s" or ".5s": positive, or `zero`, with up to nine digits after the point.
   absl::Status Duration(Nanos* value, bool zero = false) const {
     const auto wrong = [&] {
       return Wrong(Join("expected a time ", zero ? "" : "above zero ", "such as \"0.5s\""));
@@ -124,9 +125,8 @@ class Field {
     const std::string_view whole = text.substr(0, text.find('.'));
     const std::string_view part = whole.size() == text.size() ? "" : text.substr(whole.size() + 1);
     const auto digits = [](std::string_view s) { return s.find_first_not_of("0123456789") == s.npos; };
-    if (whole.empty() || whole.size() > 9 || part.size() > 9 || !digits(whole) || !digits(part))
-      return wrong();
-    if (part.empty() && whole.size() != text.size()) return wrong();
+    if (whole.size() > 9 || part.size() > 9 || !digits(whole) || !digits(part)) return wrong();
+    if (whole.empty() && part.empty()) return wrong();
     int64_t ns = 0;
     for (const char c : whole) ns = ns * 10 + (c - '0');
     for (size_t i = 0; i < 9; ++i) ns = ns * 10 + (i < part.size() ? part[i] - '0' : 0);
@@ -147,12 +147,6 @@ class Field {
   }
 
  private:
-  static std::string Unknown(const std::vector<Reader>& readers) {
-    std::string known;
-    for (const Reader& reader : readers) known += Join(known.empty() ? "" : ", ", reader.name);
-    return Join("there is no such field here", known.empty() ? "" : "; there are ", known);
-  }
-
   const Json& json_;
   const std::string place_;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DESIGN. The tokens of RapidJSON become a tree, as the text is short. Each object is read by a table of its fields, so that an
-// unknown one is an error; a Field knows its place in the text, so that every error names it:
+// DESIGN. The tokens of RapidJSON become a tree, as the text is short. Each object is read by a table of its fields, and
+// unknown ones are passed over; a Field knows its place in the text, so that every error names it:
 //
 //   service config: methodConfig[0].retryPolicy.maxAttempts: expected a whole number of at least 2
 #include "curtail/rpc/client/config/service_config.h"
@@ -11,6 +11,7 @@
 
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "curtail/base/strings.h"
 #include "curtail/rpc/client/config/balancer_config.h"
 #include "curtail/rpc/client/config/json_field.h"
@@ -219,6 +220,7 @@ absl::StatusOr<ServiceConfig> ParseServiceConfig(std::string_view json) {
   }
   const Json document = builder.Take();
   ServiceConfig config;
+  std::string policy;  // of the deprecated field
   absl::Status status =
       Field(document, "")
           .Object(
@@ -229,10 +231,7 @@ absl::StatusOr<ServiceConfig> ParseServiceConfig(std::string_view json) {
                                       return name.Text(&config.health_service.emplace());
                                     }}});
                 }},
-               {"loadBalancingPolicy",
-                [](const Field& f) {
-                  return f.Wrong("this field is deprecated; write loadBalancingConfig");
-                }},
+               {"loadBalancingPolicy", [&](const Field& f) { return f.Text(&policy); }},
                {"methodConfig",
                 [&](const Field& f) {
                   return f.Each([&](const Field& one) { return ReadMethodConfig(one, &config); });
@@ -240,6 +239,9 @@ absl::StatusOr<ServiceConfig> ParseServiceConfig(std::string_view json) {
                {"retryThrottling",
                 [&](const Field& f) { return ReadThrottle(f, &config.throttle.emplace()); }}});
   if (!status.ok()) return status;
+  // loadBalancingConfig goes before it.
+  absl::AsciiStrToLower(&policy);
+  if (!config.balancer && IsBalancer(policy)) config.balancer.emplace().name = policy;
   return config;
 }
 
