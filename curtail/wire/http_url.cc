@@ -52,7 +52,7 @@ absl::StatusOr<HttpUrl> HttpUrl::Parse(std::string_view text) {
   if (url.path[0] == '?') url.path.insert(0, 1, '/');
   if (host.find('@') != std::string_view::npos)
     return BadUrl(text, "has a user; send one with -H 'authorization: ...'");
-  url.authority = host;
+  url.authority = internal::WithoutZone(host);
   url.port = url.secure ? 443 : 80;
   const size_t bracket = host.rfind(']');
   const size_t colon = host.rfind(':');
@@ -67,7 +67,17 @@ absl::StatusOr<HttpUrl> HttpUrl::Parse(std::string_view text) {
   if (!brackets && host.find(':') != std::string_view::npos)
     return BadUrl(text, "has an IPv6 host without brackets");
   url.host = host;
+  // A zone begins with %, which a URL writes as %25.
+  if (const size_t zone = url.host.find("%25"); brackets && zone != std::string::npos)
+    url.host.erase(zone + 1, 2);
   return url;
+}
+
+std::string internal::WithoutZone(std::string_view authority) {
+  const size_t zone = authority.find('%'), end = authority.find(']');
+  if (!authority.starts_with('[') || zone == authority.npos || end == authority.npos || zone > end)
+    return std::string(authority);
+  return Join(authority.substr(0, zone), authority.substr(end));
 }
 
 std::string HttpUrl::Address() const {

@@ -34,6 +34,19 @@ TEST(HttpUrl, FillsInWhatIsMissing) {
   EXPECT_EQ(plain->path, "/");
 }
 
+TEST(HttpUrl, ZonesAreForSocketsOnly) {
+  for (const char* text : {"http://[fe80::1%25eth0]:8080/", "http://[fe80::1%eth0]:8080/"}) {
+    const auto url = HttpUrl::Parse(text);
+    ASSERT_TRUE(url.ok()) << url.status();
+    EXPECT_EQ(url->Address(), "[fe80::1%eth0]:8080");
+    EXPECT_EQ(url->authority, "[fe80::1]:8080");
+  }
+  EXPECT_EQ(internal::WithoutZone("[fe80::1%eth0]"), "[fe80::1]");
+  for (const char* other : {"", "a%b:80", "[::1]:80", "[::1%", "[::1]%a", "unix:%2fa"}) {
+    EXPECT_EQ(internal::WithoutZone(other), other);
+  }
+}
+
 TEST(HttpUrl, SaysWhatIsWrong) {
   const auto error = [](const std::string& text) {
     const absl::Status status = HttpUrl::Parse(text).status();

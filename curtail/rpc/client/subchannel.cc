@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/strip.h"
 #include "curtail/base/strings.h"
 #include "curtail/rpc/client/resolver/target.h"
+#include "curtail/wire/http_url.h"
 
 namespace curtail::internal {
 namespace {
@@ -24,9 +26,9 @@ ConnectSettings::ConnectSettings(std::string t, ChannelOptions o, std::string au
   session.max_message_bytes = options.max_message_bytes;
   session.stream_window_bytes = options.stream_window_bytes;
   session.max_partial_bytes = std::max(session.max_partial_bytes, options.max_message_bytes);
-  session.authority = std::move(authority);
+  session.authority = WithoutZone(authority);
   if (options.tls == nullptr) return;
-  const std::string& name = options.tls->options().server_name;
+  const std::string name(absl::StripSuffix(options.tls->options().server_name, "."));
   tls_host = name.empty() ? HostOfAuthority(session.authority) : name;
   if (!name.empty()) session.authority = name;
   session.secure = true;

@@ -16,6 +16,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "absl/strings/strip.h"
 #include "curtail/base/mutex.h"
 #include "curtail/base/strings.h"
 
@@ -233,12 +234,14 @@ std::unique_ptr<TlsStream> TlsStream::Client(const TlsContext& context, const st
   std::unique_ptr<TlsStream> stream(new TlsStream(SSL_new(context.get())));
   SSL* const ssl = stream->ssl_;
   stream->host_ = host;
+  // Neither the zone of an IPv6 address nor the dot of a whole name is in a certificate or in SNI (RFC 6066, 3).
+  const std::string name(absl::StripSuffix(host.substr(0, host.find('%')), "."));
   stream->protocol_ = protocol == kHttp1 ? kHttp1 : kHttp2;
-  const bool is_address = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host.c_str()) == 1;
+  const bool is_address = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name.c_str()) == 1;
   if (!is_address) {
-    SSL_set_tlsext_host_name(ssl, host.c_str());
+    SSL_set_tlsext_host_name(ssl, name.c_str());
     SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-    if (verify) SSL_set1_host(ssl, host.c_str());
+    if (verify) SSL_set1_host(ssl, name.c_str());
   }
   SSL_set_verify(ssl, verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, verify ? &TlsCallbacks::Verify : nullptr);
   SSL_set_cert_cb(ssl, &TlsCallbacks::Certificate, stream.get());

@@ -74,6 +74,16 @@ TEST_F(Tls, NamesAreTakenFromTargetOrOptions) {
   EXPECT_TRUE(status.ok()) << status;
 }
 
+TEST_F(Tls, WholeNamesEndWithoutTheirDot) {
+  TestCertificate other({.common_name = "other", .names = "DNS:other.example"}, &authority_);
+  auto server = StartTls({.certificate = &other});
+  auto tls = ClientTls::Load({.ca_file = authority_.file(), .server_name = "other.example."});
+  ASSERT_TRUE(tls.ok()) << tls.status();
+  Channel channel(&client_, server->addresses()[0], {.tls = *tls});
+  const absl::Status status = Call(channel, kEcho, "");
+  EXPECT_TRUE(status.ok()) << status;
+}
+
 TEST_F(Tls, UnixSocketsAreLocalhost) {
   auto server = StartTls({.certificate = &leaf_, .listen = "unix:" + TestFile("sock")});
   Channel channel(&client_, server->addresses()[0], {.tls = Trust(authority_)});

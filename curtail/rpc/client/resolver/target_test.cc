@@ -11,12 +11,18 @@
 
 #include "curtail/base/strings.h"
 #include "curtail/base/temp_dir_testing.h"
+#include "curtail/rpc/client/subchannel.h"
 
 namespace curtail::internal {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+
+TEST(ConnectSettings, ServersAreToldNoZone) {
+  const ConnectSettings settings("t", {}, "[fe80::1%eth0]:80", {});
+  EXPECT_EQ(settings.session.authority, "[fe80::1]:80");
+}
 
 // The meaning of a target: its authority, then its addresses.
 std::vector<std::string> Understood(std::string_view text) {
