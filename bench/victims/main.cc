@@ -174,7 +174,7 @@ class Bench {
     absl::Status status = spawn({flags_.server, "--service", "leaf", "--config",
                                  port == Port::kSib1 ? "SIB1" : "auto", "--http-admin", "127.0.0.1:0"});
     if (!status.ok()) return status;
-    absl::StatusOr<std::string> grpc = address("listening on "), admin = address("HTTP admin on ");
+    absl::StatusOr<std::string> grpc = address("ready "), admin = address("HTTP admin on ");
     if (!grpc.ok() || !admin.ok()) return grpc.ok() ? admin.status() : grpc.status();
     copy.attacked = port == Port::kAdmin || port == Port::kBeside ? *admin : *grpc;
     copy.called = port == Port::kAdmin ? absl::StrCat("http://", *admin, "/healthz") : *grpc;

@@ -45,4 +45,9 @@ void UnblockStopSignals();
 // reads TLS keys again (Server::ReloadTls()); without TLS it drains, too. Returns the exit code.
 int ServeUntilSignal(Server& server, Nanos drain);
 
+namespace internal {
+// ServeUntilSignal() for a program that has said where it listens. Its log lines are from `program`.
+int ServeAs(std::string_view program, Server& server, Nanos drain);
+}  // namespace internal
+
 }  // namespace curtail

@@ -114,7 +114,7 @@ class Terminal:
 
     def _await_servers(self, label, log, count):
         limit = time.monotonic() + MAX_START_S
-        while log.read_text().count("listening on ") < count:
+        while log.read_text().count("ready ") < count:
             if time.monotonic() > limit:
                 raise AssertionError(f"{label}: its servers do not listen:\n{log.read_text()}")
             time.sleep(0.01)

@@ -201,7 +201,7 @@ class HostBuilder {
     for (const Instance& instance : instances_) {
       for (const auto& work : instance.env->impl_->works) work.start();  // H5
     }
-    const int code = ServeUntilSignal(**server, FromSeconds(flags_.drain_s));
+    const int code = internal::ServeAs(program_.name, **server, FromSeconds(flags_.drain_s));
     for (auto instance = instances_.rbegin(); instance != instances_.rend(); ++instance) {
       auto& works = instance->env->impl_->works;
       for (auto work = works.rbegin(); work != works.rend(); ++work) work->stop();  // H6

@@ -32,7 +32,7 @@ void Announce(std::string_view what, const std::string& address) {
 }
 
 // Waits for the signal that ends the server. SIGHUP reads TLS keys again, and ends a server that has none.
-std::string_view WaitForStop(Server& server) {
+std::string_view WaitForStop(std::string_view program, Server& server) {
   const sigset_t set = StopSignals();
   while (true) {
     int number = 0;
@@ -42,9 +42,9 @@ std::string_view WaitForStop(Server& server) {
     const absl::Status reloaded = server.ReloadTls();
     if (absl::IsFailedPrecondition(reloaded)) return "SIGHUP";
     if (reloaded.ok()) {
-      Log(Severity::kInfo, "TLS: the keys were read again");
+      Log(Severity::kInfo, "TLS: the keys were read again", {}, program);
     } else {
-      Log(Severity::kError, Join("TLS: the keys stay: ", Message(reloaded)));
+      Log(Severity::kError, Join("TLS: the keys stay: ", Message(reloaded)), {}, program);
     }
   }
 }
@@ -63,28 +63,32 @@ void UnblockStopSignals() {
 }
 
 int ServeUntilSignal(Server& server, Nanos drain) {
+  for (const std::string& address : server.addresses()) Announce("listening on ", address);
+  return internal::ServeAs("curtail", server, drain);
+}
+
+int internal::ServeAs(std::string_view program, Server& server, Nanos drain) {
   if (server.config().model.reception == Reception::kPoll && UsableCpus() == 1) {
     const std::string config = server.config().ToString();
     Log(Severity::kWarning,
         Join("oversubscribed: ", config, " polls, but it may use one CPU only; it will block"),
-        {{"config", config}});
+        {{"config", config}}, program);
   }
-  for (const std::string& address : server.addresses()) Announce("listening on ", address);
   if (!server.admin_address().empty()) Announce("admin on ", server.admin_address());
   if (!server.http_admin_address().empty()) Announce("HTTP admin on ", server.http_admin_address());
   std::cout.flush();
   if (const auto policy = server.Sample().policy; policy && !policy->note.empty()) {
-    Log(Severity::kInfo, Join("note: ", policy->note));
+    Log(Severity::kInfo, Join("note: ", policy->note), {}, program);
   }
-  const std::string_view stopped_by = WaitForStop(server);
-  Log(Severity::kInfo, Join("draining (", stopped_by, ")"), {{"signal", stopped_by}});
+  const std::string_view stopped_by = WaitForStop(program, server);
+  Log(Severity::kInfo, Join("draining (", stopped_by, ")"), {{"signal", stopped_by}}, program);
   // A second signal ends the process at once, by its default action.
   signal(SIGTERM, SIG_DFL);
   signal(SIGINT, SIG_DFL);
   signal(SIGHUP, SIG_IGN);
   UnblockStopSignals();
   const absl::Status drained = server.Drain(Deadline::In(drain));
-  if (!drained.ok()) Log(Severity::kError, Join("drain: ", Message(drained)));
+  if (!drained.ok()) Log(Severity::kError, Join("drain: ", Message(drained)), {}, program);
   // A thread that is stuck in a handler cannot be joined: leave without unwinding.
   std::cout.flush();
   if (absl::IsAborted(drained)) std::_Exit(1);
