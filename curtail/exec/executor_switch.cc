@@ -99,7 +99,8 @@ absl::Status Executor::Check(const Config& config) const {
   const int needed = config.threads();
   if (static_cast<size_t>(needed) > threads_.size()) {
     return absl::InvalidArgumentError(Join("config ", config.ToString(), " needs ", needed,
-                                           " threads; this server was started with ", threads_.size()));
+                                           " threads; this server was started with ", threads_.size(),
+                                           ": start it with --max-threads ", needed));
   }
   return absl::OkStatus();
 }

@@ -127,6 +127,7 @@ void SetAdmin(const HostFlags& flags, ServerOptions* options) {
 
 void SetLimits(const HostFlags& flags, ServerOptions* options) {
   options->max_threads = flags.max_threads;
+  options->max_message_bytes = static_cast<size_t>(flags.max_message_bytes);
   options->idle_timeout = FromSeconds(flags.max_connection_idle_s);
   options->max_connection_age = FromSeconds(flags.max_connection_age_s);
   options->max_connection_age_grace = FromSeconds(flags.max_connection_age_grace_s);
@@ -201,7 +202,10 @@ void AddServingFlags(Flags& flags, HostFlags* f, const std::vector<const PolicyK
       {0, kMaxConnectionSeconds});
   flags.Add("--max-connection-age-grace", &f->max_connection_age_grace_s,
             "Seconds for calls in flight then; 0: as long as they take", {0, kMaxConnectionSeconds});
-  flags.Add("--max-threads", &f->max_threads, "Threads started; larger pools can be switched to up to this",
+  flags.Add("--max-message-bytes", &f->max_message_bytes,
+            "The longest request; a longer one ends with RESOURCE_EXHAUSTED", {1, INT32_MAX});
+  flags.Add("--max-threads", &f->max_threads,
+            "Threads started, so that a switch may need so many; a --config that needs more raises it",
             {1, 3.0 * kMaxPoolSize});
   flags.Add("--fiber-stack", &f->fiber_stack_kib, "KiB of stack of each request in fiber models",
             {16, 65536});

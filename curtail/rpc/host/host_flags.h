@@ -50,6 +50,7 @@ struct HostFlags {
   double drain_s = 10;
   double max_connection_idle_s = 3600, max_connection_age_s = 0, max_connection_age_grace_s = 0;
   int max_threads = 64;
+  int max_message_bytes = 32 << 20;
   int fiber_stack_kib = 256;
   std::vector<std::string> forward_metadata;
   ServerTlsOptions tls;

@@ -91,6 +91,13 @@ TEST(Host, HedgesCallsToServicesOfSeveralInstances) {
   }
 }
 
+TEST(Host, BoundsRequestsByAFlag) {
+  internal::HostFlags flags;
+  EXPECT_EQ(internal::ServerOptionsFrom(flags)->max_message_bytes, ServerOptions().max_message_bytes);
+  flags.max_message_bytes = 1000;
+  EXPECT_EQ(internal::ServerOptionsFrom(flags)->max_message_bytes, 1000u);
+}
+
 TEST(Host, AsksForHealthBesideRetries) {
   internal::HostFlags flags;
   EXPECT_EQ(internal::ServiceConfigFrom(flags, /*several=*/true), "");
