@@ -51,9 +51,8 @@ class PathTemplate::Parser {
       if (out_.verb_.empty()) return Error("a verb is missing after ':'");
     }
     if (!left_.empty()) return Error("unexpected text");
-    for (size_t i = 0; i + 1 < out_.segments_.size(); ++i) {
-      if (out_.segments_[i].kind == Kind::kRest) return Error("\"**\" must be the last segment");
-    }
+    if (std::ranges::count(out_.segments_, Kind::kRest, &Segment::kind) > 1)
+      return Error("\"**\" is there more than once");
     return std::move(out_);
   }
 
@@ -119,6 +118,15 @@ std::vector<std::string_view> PathTemplate::fields() const {
   return fields;
 }
 
+bool PathTemplate::IsMoreSpecificThan(const PathTemplate& other) const {
+  if (verb_.empty() != other.verb_.empty()) return !verb_.empty();
+  const auto [own, others] =
+      std::ranges::mismatch(segments_, other.segments_, {}, &Segment::kind, &Segment::kind);
+  if (own == segments_.end() || others == other.segments_.end())
+    return segments_.size() > other.segments_.size();
+  return own->kind < others->kind;
+}
+
 bool PathTemplate::Match(std::string_view path, std::vector<Binding>* bindings) const {
   if (path.empty() || path.front() != '/') return false;
   path.remove_prefix(1);
@@ -128,22 +136,31 @@ bool PathTemplate::Match(std::string_view path, std::vector<Binding>* bindings) 
     if (path.back() != ':') return false;
     path.remove_suffix(1);
   }
-  const bool rest = segments_.back().kind == Kind::kRest;
-  // With "**" the last part takes all that is left, slashes included.
-  std::vector<std::string_view> parts;
-  while (parts.size() < segments_.size()) {
-    const bool last = rest && parts.size() + 1 == segments_.size();
-    const size_t end = last ? std::string_view::npos : path.find('/');
-    parts.push_back(path.substr(0, end));
-    if (end == std::string_view::npos) {
-      path = {};
-      break;
-    }
-    path.remove_prefix(end + 1);
-    if (parts.size() == segments_.size()) return false;  // there is more
+  // Segments before "**" take parts from the front, those behind it from the back. "**" takes what is left, slashes
+  // included, or nothing.
+  const size_t rest =
+      static_cast<size_t>(std::ranges::find(segments_, Kind::kRest, &Segment::kind) - segments_.begin());
+  std::vector<std::string_view> parts(segments_.size());
+  bool left = true;
+  for (size_t i = 0; i < rest; ++i) {
+    if (!left) return false;
+    const size_t end = path.find('/');
+    parts[i] = path.substr(0, end);
+    left = end != std::string_view::npos;
+    path.remove_prefix(left ? end + 1 : path.size());
   }
-  if (parts.size() + (rest ? 1 : 0) < segments_.size()) return false;
-  parts.resize(segments_.size());
+  for (size_t i = segments_.size(); i-- > rest + 1;) {
+    if (!left) return false;
+    const size_t slash = path.rfind('/');
+    left = slash != std::string_view::npos;
+    parts[i] = path.substr(left ? slash + 1 : 0);
+    path = path.substr(0, left ? slash : 0);
+  }
+  if (rest < segments_.size()) {
+    parts[rest] = path;
+  } else if (left) {
+    return false;  // there is more
+  }
   for (size_t i = 0; i < segments_.size(); ++i) {
     const Segment& segment = segments_[i];
     if (segment.kind == Kind::kLiteral && DecodePath(parts[i], false) != segment.literal) return false;

@@ -29,12 +29,16 @@ class PathTemplate {
   // Takes time linear in the path.
   bool Match(std::string_view path, std::vector<Binding>* bindings) const;
 
+  // True if of two templates that match a path this one says more of it: it has a verb, or a literal where the other
+  // has a variable, or "*" where the other has "**". A strict weak order.
+  bool IsMoreSpecificThan(const PathTemplate& other) const;
+
   const std::string& text() const { return text_; }
   // The fields of its variables, in order.
   std::vector<std::string_view> fields() const;
 
  private:
-  enum class Kind : unsigned char { kLiteral, kOne, kRest };  // "shelves", "*", "**"
+  enum class Kind : unsigned char { kLiteral, kOne, kRest };  // "shelves", "*", "**"; the most specific first
   struct Segment {
     Kind kind;
     std::string literal;

@@ -52,6 +52,28 @@ TEST(PathTemplateTest, TwoStarsTakeTheRest) {
   EXPECT_EQ(Matched("/v1/{name=**}:copy", "/v1/a/b:copy"), "name=a/b");
 }
 
+TEST(PathTemplateTest, TwoStarsMayComeBeforeTheEnd) {
+  EXPECT_EQ(Matched("/v2/{name=**}/tags/list", "/v2/a/b/c/tags/list"), "name=a/b/c");
+  EXPECT_EQ(Matched("/v2/{name=**}/tags/list", "/v2/tags/list"), "name=");
+  EXPECT_EQ(Matched("/v2/{name=**}/tags/list", "/v2/tags/tags/list/tags/list"), "name=tags/tags/list");
+  EXPECT_EQ(Matched("/v2/{name=**}/manifests/{tag}", "/v2/a/b/manifests/1.0"), "name=a/b tag=1.0");
+  EXPECT_EQ(Matched("/{name=a/**/c/*}:get", "/a/b/b/c/d:get"), "name=a/b/b/c/d");
+  EXPECT_EQ(Matched("/**/c", "/c"), "");
+  for (const char* path : {"/v2/list", "/v2/a/tags", "/v2/a/tags/list/", "/v1/a/tags/list", "/v2", "/"})
+    EXPECT_EQ(Matched("/v2/{name=**}/tags/list", path), "no match") << path;
+}
+
+TEST(PathTemplateTest, TheMoreSpecificGoesFirst) {
+  const char* const sorted[] = {"/v1/a/b:do", "/v1/{name=**}:do", "/v1/a/b", "/v1/a/{b}", "/v1/a/{b=**}",
+                                "/v1/a",      "/v1/{a}/b",        "/v1/{a}", "/v1/**"};
+  for (size_t i = 0; i < std::size(sorted); ++i) {
+    for (size_t j = 0; j < std::size(sorted); ++j) {
+      EXPECT_EQ(PathTemplate::Parse(sorted[i])->IsMoreSpecificThan(*PathTemplate::Parse(sorted[j])), i < j)
+          << sorted[i] << " and " << sorted[j];
+    }
+  }
+}
+
 TEST(PathTemplateTest, AVerbEndsThePath) {
   EXPECT_EQ(Matched("/v1/books/{book}:lend", "/v1/books/3:lend"), "book=3");
   EXPECT_EQ(Matched("/v1/books/{book}:lend", "/v1/books/3"), "no match");
@@ -66,7 +88,7 @@ TEST(PathTemplateTest, ErrorsNameThePlace) {
   EXPECT_THAT(error("/v1//a"), HasSubstr("character 5: a segment is missing"));
   EXPECT_THAT(error("/v1/{a"), HasSubstr("'}' is missing"));
   EXPECT_THAT(error("/v1/{a={b}}"), HasSubstr("a variable in a variable"));
-  EXPECT_THAT(error("/v1/**/a"), HasSubstr("last segment"));
+  EXPECT_THAT(error("/v1/**/a/**"), HasSubstr("more than once"));
   EXPECT_THAT(error("/v1/{=a}"), HasSubstr("name of a field"));
   EXPECT_THAT(error("/v1:"), HasSubstr("a verb is missing"));
   EXPECT_THAT(error("/v1}x"), HasSubstr("unexpected text"));

@@ -30,7 +30,8 @@ using google::api::HttpRule;
 
 constexpr int kHttpOption = 72295728;  // of google/api/annotations.proto
 constexpr char kTypeUrl[] = "type.googleapis.com";
-constexpr size_t kMaxRules = 100;  // of a method
+constexpr size_t kMaxRules = 100;           // of a method
+constexpr std::string_view kAnyVerb = "*";  // of a custom rule
 constexpr size_t kMaxQueryFields = 1000;
 
 // The rules of a method. Its options may have them as an extension that this program does not know.
@@ -206,37 +207,51 @@ struct Transcoder::Impl {
 Transcoder::Transcoder(Catalog catalog) : catalog_(std::move(catalog)) {}
 Transcoder::~Transcoder() = default;
 
-absl::StatusOr<std::unique_ptr<Transcoder>> Transcoder::Make(Catalog catalog) {
+std::unique_ptr<Transcoder> Transcoder::Make(Catalog catalog) {
   std::unique_ptr<Transcoder> self(new Transcoder(std::move(catalog)));
   const pb::DescriptorPool* pool = pb::DescriptorPool::generated_pool();
   for (const CatalogMethod& method : self->catalog_.ListMethods()) {
     pool = method.descriptor->file()->pool();
-    if (absl::Status status = self->AddRoutes(method); !status.ok()) {
-      return absl::InvalidArgumentError(Join("method ", method.path, ": ", Message(status)));
-    }
+    self->AddRoutes(method);
   }
+  // Find() takes the first that matches.
+  std::ranges::stable_sort(self->routes_, [](const Route& a, const Route& b) {
+    if (a.path.IsMoreSpecificThan(b.path)) return true;
+    return !b.path.IsMoreSpecificThan(a.path) && a.verb != kAnyVerb && b.verb == kAnyVerb;
+  });
   self->impl_ = std::make_unique<Impl>(pool);
   return self;
 }
 
-absl::Status Transcoder::AddRoutes(const CatalogMethod& method) {
+void Transcoder::AddRoutes(const CatalogMethod& method) {
+  const auto warn = [&](const absl::Status& status) {
+    warnings_.push_back(Join("method ", method.path, ": ", Message(status), "; this HTTP rule is left out"));
+  };
   absl::StatusOr<std::vector<HttpRule>> rules = RulesOf(*method.descriptor);
-  if (!rules.ok()) return rules.status();
+  if (!rules.ok()) {
+    warn(rules.status());
+    rules.emplace();
+  }
   HttpRule always;
   always.set_post(method.path);
   always.set_body("*");
   rules->push_back(std::move(always));
   for (const HttpRule& rule : *rules) {
-    auto [verb, text] = PatternOf(rule);
-    absl::StatusOr<PathTemplate> path = PathTemplate::Parse(text);
-    if (!path.ok()) return path.status();
-    routes_.push_back({method, std::move(verb), *std::move(path), rule.body(), rule.response_body()});
-    Route& route = routes_.back();
-    if (absl::Status status = CheckRoute(route); !status.ok()) return status;
-    if (method.client_streaming || route.path.text() == method.path) continue;
+    if (absl::Status status = AddRoute(method, rule); !status.ok()) warn(status);
+  }
+}
+
+absl::Status Transcoder::AddRoute(const CatalogMethod& method, const HttpRule& rule) {
+  auto [verb, text] = PatternOf(rule);
+  absl::StatusOr<PathTemplate> path = PathTemplate::Parse(text);
+  if (!path.ok()) return path.status();
+  Route route{method, std::move(verb), *std::move(path), rule.body(), rule.response_body()};
+  if (absl::Status status = CheckRoute(route); !status.ok()) return status;
+  if (!method.client_streaming && route.path.text() != method.path) {
     route.raw_body = HasRawBody(*method.descriptor->input_type(), route.body);
     route.raw_reply = route.response_body.empty() && IsHttpBody(method.descriptor->output_type());
   }
+  routes_.push_back(std::move(route));
   return absl::OkStatus();
 }
 
@@ -245,7 +260,7 @@ absl::StatusOr<Transcoder::Match> Transcoder::Find(std::string_view verb, std::s
   for (const Route& route : routes_) {
     Match match{&route, {}};
     if (!route.path.Match(path, &match.bindings)) continue;
-    if (route.verb == verb) return match;
+    if (route.verb == verb || route.verb == kAnyVerb) return match;
     others += Join(others.empty() ? "" : ", ", route.verb);
   }
   if (!others.empty()) return absl::UnimplementedError(others);

@@ -16,6 +16,10 @@
 #include "curtail/gateway/path_template.h"
 #include "curtail/load/message/catalog.h"
 
+namespace google::api {
+class HttpRule;
+}
+
 namespace curtail::gateway {
 
 // A Route is one way to reach a method.
@@ -50,15 +54,15 @@ int HttpStatusOf(absl::StatusCode code);
 // A Transcoder holds the routes to the methods of a catalog. Immutable; thread-safe.
 class Transcoder {
  public:
-  // Errors: INVALID_ARGUMENT, which names the method and what is wrong with its rule.
-  [[nodiscard]] static absl::StatusOr<std::unique_ptr<Transcoder>> Make(Catalog catalog);
+  // A rule that cannot be mapped is left out: see warnings().
+  [[nodiscard]] static std::unique_ptr<Transcoder> Make(Catalog catalog);
   ~Transcoder();
 
   struct Match {
     const Route* route = nullptr;
     std::vector<Binding> bindings;
   };
-  // The route of a request. `path` has no query.
+  // The most specific route of a request. `path` has no query.
   // Errors: NOT_FOUND; UNIMPLEMENTED when the path has other verbs, which the message lists.
   [[nodiscard]] absl::StatusOr<Match> Find(std::string_view verb, std::string_view path) const;
 
@@ -74,16 +78,21 @@ class Transcoder {
   // An error as JSON: {"code": 5, "message": "...", "details": [...]}.
   std::string Error(const absl::Status& status) const;
 
+  // The most specific first.
   const std::vector<Route>& routes() const { return routes_; }
+  // A sentence for each rule that was left out, with its method and what is wrong with it.
+  const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
   struct Impl;
 
   explicit Transcoder(Catalog catalog);
-  absl::Status AddRoutes(const CatalogMethod& method);
+  void AddRoutes(const CatalogMethod& method);
+  absl::Status AddRoute(const CatalogMethod& method, const google::api::HttpRule& rule);
 
   const Catalog catalog_;
   std::vector<Route> routes_;
+  std::vector<std::string> warnings_;
   std::unique_ptr<Impl> impl_;
 };
 
