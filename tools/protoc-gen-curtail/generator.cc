@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The generated code names the parts of libraries from the global namespace, so that packages,
-// messages and methods may be called as they like; FindNameConflict() tells of the few names that cannot be.
+// messages and methods may be called as they like; names.h has the C++ names of those that are taken.
 #include "generator.h"
 
 #include <google/protobuf/descriptor.h>
@@ -36,14 +36,15 @@ std::string Comment(const Descriptor& of, absl::string_view indent) {
 }
 
 Variables ServiceVariables(const ServiceDescriptor& service) {
-  return {{"service", service.name()}, {"full_name", service.full_name()}};
+  return {{"service", CppServiceName(service)}, {"full_name", service.full_name()}};
 }
 
 Variables MethodVariables(const MethodDescriptor& method) {
-  return {{"service", method.service()->name()},
+  return {{"service", CppServiceName(*method.service())},
           {"full_name", method.full_name()},
-          {"method", method.name()},
-          {"constant", ConstantName(method.name())},
+          {"method", CppMethodName(method)},
+          {"name", method.name()},
+          {"constant", ConstantOf(method)},
           {"path", absl::StrCat("/", method.service()->full_name(), "/", method.name())},
           {"request", TypeName(*method.input_type(), *method.service())},
           {"reply", TypeName(*method.output_type(), *method.service())}};
@@ -118,7 +119,7 @@ constexpr char kAsyncStreamDefinition[] =
 
 )";
 constexpr char kStreamHandler[] = R"(  handlers.push_back(::curtail::internal::$wrapper$<$request$, $reply$>(
-      "$method$", [this](::curtail::Context& ctx, $parameters$) {
+      "$name$", [this](::curtail::Context& ctx, $parameters$) {
         return this->$method$(ctx, $names$);
       }));
 )";
@@ -165,7 +166,7 @@ constexpr Base kStraightLine = {
 
 )",
     .handler = R"(  handlers.push_back(::curtail::internal::StraightLineMethod<$request$, $reply$>(
-      "$method$", never_waits_,
+      "$name$", never_waits_,
       [this](::curtail::Context& ctx, const $request$& request, $reply$* reply) {
         return this->$method$(ctx, request, reply);
       }));
@@ -192,7 +193,7 @@ constexpr Base kCoroutine = {
 
 )",
     .handler = R"(  handlers.push_back(::curtail::internal::CoroutineMethod<$request$, $reply$>(
-      "$method$", [this](::curtail::Context& ctx, const $request$& request, $reply$* reply) {
+      "$name$", [this](::curtail::Context& ctx, const $request$& request, $reply$* reply) {
         return this->$method$(ctx, request, reply);
       }));
 )",
@@ -221,7 +222,7 @@ constexpr Base kContinuation = {
 }
 
 )",
-    .handler = R"(  handlers.push_back(::curtail::internal::ContinuationMethod<$request$, $reply$>("$method$",
+    .handler = R"(  handlers.push_back(::curtail::internal::ContinuationMethod<$request$, $reply$>("$name$",
       [this](::curtail::Context& ctx, const $request$& request, ::curtail::TypedResponder<$reply$> responder) {
         this->Process$method$(ctx, request, ::std::move(responder));
       }));
@@ -243,8 +244,8 @@ void PrintBase(const ServiceDescriptor& service, const Base& base, Printer& out)
     out.Print(MethodVariables(method), base.declaration);
   });
   out.Print(R"(
-    std::string_view FullName() const final;
-    std::vector<::curtail::MethodHandler> Handlers() final;
+    ::std::string_view FullName() const final;
+    ::std::vector<::curtail::MethodHandler> Handlers() final;
 )");
   out.PrintRaw(base.closing);
 }
@@ -254,7 +255,7 @@ void PrintStub(const ServiceDescriptor& service, Printer& out) {
   // Typed calls on a channel, which outlives the stub. Thread-safe.
   class Stub final {
    public:
-    static constexpr std::string_view kServiceName = "$full_name$";
+    static constexpr ::std::string_view kServiceName = "$full_name$";
     explicit Stub(::curtail::Channel* channel) : channel_(channel) {}
     ::curtail::Channel* channel() const { return channel_; }
 
@@ -288,7 +289,7 @@ void PrintServiceClass(const ServiceDescriptor& service, Printer& out) {
  public:
   $service$() = delete;
 
-  static constexpr std::string_view kServiceName = "$full_name$";
+  static constexpr ::std::string_view kServiceName = "$full_name$";
 )");
   ForEachMethod(service, IsUnary, [&](const MethodDescriptor& method) {
     out.Print(MethodVariables(method),
@@ -312,10 +313,10 @@ void PrintBaseBodies(const ServiceDescriptor& service, const Base& base, Printer
   Variables variables = ServiceVariables(service);
   variables["base"] = base.name;
   out.Print(variables,
-            R"(std::string_view $service$::$base$::FullName() const { return $service$::kServiceName; }
+            R"(::std::string_view $service$::$base$::FullName() const { return $service$::kServiceName; }
 
-std::vector<::curtail::MethodHandler> $service$::$base$::Handlers() {
-  std::vector<::curtail::MethodHandler> handlers;
+::std::vector<::curtail::MethodHandler> $service$::$base$::Handlers() {
+  ::std::vector<::curtail::MethodHandler> handlers;
 )");
   ForEachMethod(service, base.has,
                 [&](const MethodDescriptor& method) { print(method, base.handler, kStreamHandler); });

@@ -14,15 +14,18 @@
 
 #include "curtail/rpc/channel.h"
 #include "curtail/rpc/server.h"
+#include "here.curtail.h"
 #include "names.h"
 #include "testdata/nasty.curtail.h"
 #include "testdata/no_package.curtail.h"
 #include "testdata/other.curtail.h"
+#include "testdata/taken.curtail.h"
 
 namespace curtail {
 namespace {
 
 namespace nasty = generator_test::v1;
+namespace taken = ::generator_test::taken;
 using google::protobuf::Empty;
 using google::protobuf::io::ArrayInputStream;
 using google::protobuf::io::StringOutputStream;
@@ -332,42 +335,33 @@ TEST(Generator, WritesStreamsByWhoStreams) {
   EXPECT_THAT(header, HasSubstr("[[nodiscard]] ::curtail::AsyncClientStream<M, M> Both("));
 }
 
-TEST(GeneratorErrors, MethodIsAKeyword) {
-  EXPECT_EQ(ErrorOf("package p;\nmessage M {}\nservice S {\n  rpc delete(M) returns (M);\n}\n"),
-            "x.proto:5:3: method \"p.S.delete\" is a C++ keyword; rename it");
+// taken.proto compiles; here is how its names are found.
+// The folder of its own CMakeLists.txt takes protos beside and above it, by absolute paths and by import folders.
+TEST(CurtailProto, TakesFilesOfAnyFolder) {
+  EXPECT_EQ(::generator_test::paths::Paths::kTwo.path, "/generator_test.paths.Paths/Two");
+  EXPECT_TRUE(::generator_test::paths::Whole().SerializeAsString().empty());
 }
 
-TEST(GeneratorErrors, ServiceIsAKeyword) {
-  EXPECT_EQ(ErrorOf("service requires {}\n"),
-            "x.proto:2:1: service \"requires\" is a C++ keyword; rename it");
-}
-
-TEST(GeneratorErrors, ServiceIsNamedAsItsMember) {
-  for (const std::string name : {"Service", "CoroutineService", "ContinuationService", "Stub"}) {
-    EXPECT_EQ(ErrorOf("service " + name + " {}\n"),
-              "x.proto:2:1: service \"" + name + "\" has the name of a member of its own class; rename it");
-  }
-}
-
-TEST(GeneratorErrors, MethodIsNamedAsAMember) {
-  for (const std::string name : {"FullName", "Handlers", "Service", "CoroutineService", "ContinuationService",
-                                 "Stub", "channel_", "never_waits_"}) {
-    EXPECT_EQ(ErrorOf("message M {}\nservice S {\n  rpc " + name + "(M) returns (M);\n}\n"),
-              "x.proto:4:3: method \"S." + name +
-                  "\" has the name of a member of the generated classes; rename it");
-  }
-}
-
-TEST(GeneratorErrors, TwoMethodsNeedOneConstant) {
-  EXPECT_EQ(
-      ErrorOf("message M {}\nservice S {\n  rpc Query(M) returns (M);\n  rpc query(M) returns (M);\n}\n"),
-      "x.proto:5:3: method \"S.query\" and \"Query\" both need the constant kQuery; rename one");
-}
-
-TEST(GeneratorErrors, MethodNeedsATakenConstant) {
-  EXPECT_EQ(
-      ErrorOf("message M {}\nservice S {\n  rpc ServiceName(M) returns (M);\n}\n"),
-      "x.proto:4:3: method \"S.ServiceName\" needs the constant kServiceName, which is taken; rename it");
+TEST(Generator, TakenNamesGetAnUnderscoreAndKeepTheirPaths) {
+  EXPECT_EQ(taken::Service_::kServiceName, "generator_test.taken.Service");
+  EXPECT_EQ(taken::Stub__::kServiceName, "generator_test.taken.Stub") << "there is a message Stub_";
+  EXPECT_EQ(taken::requires_::kDelete.path, "/generator_test.taken.requires/delete");
+  EXPECT_EQ(taken::requires_::kQuery.path, "/generator_test.taken.requires/Query");
+  EXPECT_EQ(taken::requires_::kQuery_.path, "/generator_test.taken.requires/query");
+  EXPECT_EQ(taken::requires_::kServiceName_.path, "/generator_test.taken.requires/ServiceName");
+  static_assert(
+      std::is_same_v<decltype(taken::requires_::kQuery), const Method<taken::request, taken::reply>>);
+  class Deletes final : public taken::requires_::Service {
+   public:
+    absl::Status delete__(Context&, const taken::ctx&, taken::handlers*) override { return absl::OkStatus(); }
+  } service;
+  const std::vector<MethodHandler> handlers = service.Handlers();
+  EXPECT_THAT(Names(handlers),
+              testing::ElementsAre("delete", "delete_", "Query", "query", "ServiceName", "Handlers",
+                                   "FullName", "Stub", "errno", "Watch", "channel_"));
+  Context ctx{Deadline::Infinite()};
+  std::string bytes;
+  EXPECT_TRUE(handlers[0].handler(ctx, "", &bytes).ok());
 }
 
 TEST(GeneratorErrors, PackageHoldsAKeyword) {

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
+#include <set>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -21,7 +21,6 @@ namespace {
 using google::protobuf::FileDescriptor;
 using google::protobuf::MethodDescriptor;
 using google::protobuf::ServiceDescriptor;
-using google::protobuf::SourceLocation;
 
 // Members of the generated classes, which a method cannot be called as well.
 constexpr std::array<absl::string_view, 8> kMemberNames = {
@@ -30,6 +29,13 @@ constexpr std::array<absl::string_view, 8> kMemberNames = {
 // The classes among them, which their own class cannot be called as well.
 constexpr std::array<absl::string_view, 4> kClassNames = {"Service", "CoroutineService",
                                                           "ContinuationService", "Stub"};
+// Parameters and variables of what is written, which hide messages of these names.
+constexpr std::array<absl::string_view, 11> kLocals = {"channel",     "ctx",    "handlers", "metadata",
+                                                       "never_waits", "reader", "reply",    "request",
+                                                       "responder",   "stream", "writer"};
+// Macros of common systems.
+constexpr std::array<absl::string_view, 11> kMacros = {
+    "EOF", "errno", "assert", "linux", "unix", "stdin", "stdout", "stderr", "major", "minor", "makedev"};
 // The name of a continuation handler: this and the method.
 constexpr absl::string_view kProcess = "Process";
 
@@ -69,42 +75,26 @@ bool IsOneOf(const Names& names, absl::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+// `name`, or with as many '_' behind it as make it free: `bad` are names that it cannot have, `declared` those that the file
+// gives to something else.
+template <class Bad, class Declared>
+std::string FreeName(std::string name, Bad bad, Declared declared) {
+  if (!bad(name)) return name;
+  do name += '_';
+  while (bad(name) || declared(name));
+  return name;
+}
+
+bool IsMacro(absl::string_view name) { return IsOneOf(kMacros, name); }
+
 // True if a class written for `service` has a member of this name.
 bool IsMember(const ServiceDescriptor& service, const std::string& name) {
-  if (IsOneOf(kMemberNames, name) || service.FindMethodByName(name) != nullptr) return true;
-  return absl::StartsWith(name, kProcess) &&
-         service.FindMethodByName(name.substr(kProcess.size())) != nullptr;
-}
-
-template <class Descriptor>
-std::string Problem(const Descriptor& where, absl::string_view kind, absl::string_view what) {
-  SourceLocation location;
-  std::string position = where.file()->name();
-  if (where.GetSourceLocation(&location)) {
-    absl::StrAppend(&position, ":", location.start_line + 1, ":", location.start_column + 1);
-  }
-  return absl::StrCat(position, ": ", kind, " \"", where.full_name(), "\" ", what);
-}
-
-std::optional<std::string> FindMethodConflict(const ServiceDescriptor& service) {
-  std::map<std::string, const MethodDescriptor*> constants;
+  if (IsOneOf(kMemberNames, name)) return true;
   for (int i = 0; i < service.method_count(); ++i) {
-    const MethodDescriptor& method = *service.method(i);
-    if (IsKeyword(method.name())) return Problem(method, "method", "is a C++ keyword; rename it");
-    if (IsOneOf(kMemberNames, method.name())) {
-      return Problem(method, "method", "has the name of a member of the generated classes; rename it");
-    }
-    const std::string constant = ConstantName(method.name());
-    if (constant == "kServiceName") {
-      return Problem(method, "method", "needs the constant kServiceName, which is taken; rename it");
-    }
-    if (auto [other, added] = constants.emplace(constant, &method); !added) {
-      return Problem(method, "method",
-                     absl::StrCat("and \"", other->second->name(), "\" both need the constant ", constant,
-                                  "; rename one"));
-    }
+    const std::string method = CppMethodName(*service.method(i));
+    if (name == method || name == absl::StrCat(kProcess, method)) return true;
   }
-  return std::nullopt;
+  return false;
 }
 
 }  // namespace
@@ -120,9 +110,39 @@ std::string CppNamespace(const FileDescriptor& file) {
 std::string TypeName(const google::protobuf::Descriptor& message, const ServiceDescriptor& service) {
   namespace cpp = google::protobuf::compiler::cpp;
   const std::string name = cpp::ClassName(&message);
-  return message.file()->package() == service.file()->package() && !IsMember(service, name)
+  return message.file()->package() == service.file()->package() && !IsMember(service, name) &&
+                 !IsOneOf(kLocals, name)
              ? name
              : cpp::QualifiedClassName(&message);
+}
+
+std::string CppServiceName(const ServiceDescriptor& service) {
+  return FreeName(
+      service.name(),
+      [](const std::string& name) { return IsKeyword(name) || IsMacro(name) || IsOneOf(kClassNames, name); },
+      [&](const std::string& name) {
+        const FileDescriptor& file = *service.file();
+        const std::string full = file.package().empty() ? name : absl::StrCat(file.package(), ".", name);
+        return file.pool()->FindFileContainingSymbol(full) != nullptr;
+      });
+}
+
+std::string CppMethodName(const MethodDescriptor& method) {
+  return FreeName(
+      method.name(),
+      [](const std::string& name) { return IsKeyword(name) || IsMacro(name) || IsOneOf(kMemberNames, name); },
+      [&](const std::string& name) { return method.service()->FindMethodByName(name) != nullptr; });
+}
+
+std::string ConstantOf(const MethodDescriptor& method) {
+  std::set<std::string> taken = {"kServiceName"};
+  for (int i = 0;; ++i) {
+    const MethodDescriptor& each = *method.service()->method(i);
+    const auto is_taken = [&](const std::string& name) { return taken.count(name) > 0; };
+    std::string constant = FreeName(ConstantName(each.name()), is_taken, is_taken);
+    if (&each == &method) return constant;
+    taken.insert(std::move(constant));
+  }
 }
 
 std::string ConstantName(absl::string_view method) {
@@ -162,14 +182,6 @@ std::optional<std::string> FindNameConflict(const FileDescriptor& file) {
       return absl::StrCat(file.name(), ": package \"", file.package(), "\" holds the C++ keyword ", part,
                           "; rename it");
     }
-  }
-  for (int i = 0; i < file.service_count(); ++i) {
-    const ServiceDescriptor& service = *file.service(i);
-    if (IsKeyword(service.name())) return Problem(service, "service", "is a C++ keyword; rename it");
-    if (IsOneOf(kClassNames, service.name())) {
-      return Problem(service, "service", "has the name of a member of its own class; rename it");
-    }
-    if (std::optional<std::string> conflict = FindMethodConflict(service)) return conflict;
   }
   return std::nullopt;
 }

@@ -23,6 +23,13 @@ std::string CppNamespace(const google::protobuf::FileDescriptor& file);
 std::string TypeName(const google::protobuf::Descriptor& message,
                      const google::protobuf::ServiceDescriptor& service);
 
+// The names of what is written for a service and for a method of it: their own, with '_' behind a name that C++ or the
+// generated classes use otherwise.
+std::string CppServiceName(const google::protobuf::ServiceDescriptor& service);
+std::string CppMethodName(const google::protobuf::MethodDescriptor& method);
+// The constant of a method. Where two methods need one, or it is taken, '_' is behind that of the later.
+std::string ConstantOf(const google::protobuf::MethodDescriptor& method);
+
 // "Query" -> "kQuery", "get_user" -> "kGetUser".
 std::string ConstantName(absl::string_view method);
 
