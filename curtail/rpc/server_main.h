@@ -46,7 +46,7 @@ void UnblockStopSignals();
 int ServeUntilSignal(Server& server, Nanos drain);
 
 namespace internal {
-// ServeUntilSignal() for a program that has said where it listens. Its log lines are from `program`.
+// ServeUntilSignal() for a program that has said where it listens. `program` begins its log lines.
 int ServeAs(std::string_view program, Server& server, Nanos drain);
 }  // namespace internal
 

@@ -23,13 +23,14 @@ struct HttpUrl {
   bool secure = false;    // https
   std::string host;       // an IPv6 address without its brackets, with its zone: "fe80::1%eth0"
   int port = 0;           // from 1 to 65535
-  std::string authority;  // as the URL has it: without a port that is the default, and without a zone
+  std::string authority;  // as the URL has it: without a port that is the default, or a zone
   std::string path;       // with the query; begins with '/'
 };
 
 namespace internal {
 
-// "[fe80::1%eth0]:80" as a server is told it, without the zone, which has a meaning on this machine only (RFC 6874, 3).
+// "[fe80::1%eth0]:80" without the zone, which has a meaning on this machine only: servers are not
+// told it (RFC 6874, 3).
 std::string WithoutZone(std::string_view authority);
 
 }  // namespace internal
