@@ -47,6 +47,12 @@ test("no two configs have the same color", () => {
   assert.deepEqual([palette.size, new Set(palette.values()).size, palette.has("")], [40, 40, false]);
 });
 
+test("a config has the same color on every page", () => {
+  const names = ["auto", "SIB1", "SDB1-50", "SIP1", "ADB1-8-2"], one = paletteOf(names), other = paletteOf([...names].reverse());
+  for (const name of names) assert.equal(one.get(name), other.get(name));
+  assert.equal(paletteOf(["SIB1"]).get("SIB1"), one.get("SIB1"));
+});
+
 test("policies on the front are joined by steps", () => {
   const chart = frontChart(comparison())!;
   assert.deepEqual(chart.lines[0]!.points, [[1, 0.003], [2, 0.003], [2, 0.001]]);

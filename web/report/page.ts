@@ -41,11 +41,22 @@ export const plural = (n: number, what: string, more = `${what}s`) => `${n} ${n 
 
 const UNKNOWN = "var(--line)", COLORS = 6; // of base.css, without the gray one
 
-// One color for each name on a page: a name keeps it in every section, and no two have the same. Beyond the first ones, hues at the golden
-// angle, which never come again.
+// The configs that most pages have; their colors are those of base.css.
+const USUAL = ["auto", "SIB1", "SIP1", "SDB1-16", "FIB1", "SDP1-16"];
+const colorOf = (i: number) => (i < COLORS ? `var(--color-${i})` : `hsl(${((137.508 * i) % 360).toFixed(1)} 65% ${i % 2 === 0 ? 35 : 65}%)`);
+
+// One color for each name, on all pages: the usual ones have theirs, and others a hue at the golden angle that their letters choose. No two of
+// a page have the same: of two that would, the later one takes the next.
 export function paletteOf(names: Iterable<string>): Map<string, string> {
-  const distinct = [...new Set(names)].filter((name) => name !== "");
-  return new Map(distinct.map((name, i) => [name, i < COLORS ? `var(--color-${i})` : `hsl(${((137.508 * i) % 360).toFixed(1)} 65% ${i % 2 === 0 ? 35 : 65}%)`]));
+  const palette = new Map<string, string>(), taken = new Set<string>();
+  for (const name of names) {
+    if (name === "" || palette.has(name)) continue;
+    const usual = USUAL.indexOf(name), letters = [...name].reduce((sum, c) => (sum * 31 + c.charCodeAt(0)) % 9973, 0);
+    let i = usual >= 0 ? usual : COLORS + letters;
+    while (taken.has(colorOf(i))) ++i;
+    palette.set(name, colorOf(i)), taken.add(colorOf(i));
+  }
+  return palette;
 }
 
 // What was in force from when to when, up to `end`: neighbours of one name become one span.
