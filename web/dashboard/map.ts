@@ -28,6 +28,10 @@ export function callersFirst<S extends { name: string; calls: string[] }>(servic
   return [...services].sort((a, b) => depth.get(a.name)! - depth.get(b.name)!);
 }
 
+// The rate of a service is that of the edge to it if it has one caller, and clients outside do not call it, as they do the entry.
+export const isRateKnown = (services: { calls: string[]; name: string; entry: boolean }[], called: string): boolean =>
+  services.filter((each) => each.calls.includes(called)).length === 1 && !services.some((each) => each.name === called && each.entry);
+
 function node(model: Model, name: string, x: number, y: number, chosen: boolean, choose: (name: string) => void): SVGElement {
   const views = model.of(name);
   const down = views.filter((v) => !v.up).length;
@@ -78,8 +82,7 @@ export function drawMap(model: Model, chosen: string, width: number, choose: (na
     const [mx, my] = [(x1 + x2) / 2, (y1 + y2) / 2];
     const d = sideways ? `M${x1} ${y1}C${mx} ${y1} ${mx} ${y2} ${x2} ${y2}` : `M${x1} ${y1}C${x1} ${my} ${x2} ${my} ${x2} ${y2}`;
     drawing.append(svg("path", { class: "edge", d, "stroke-width": Math.min(5, 1 + Math.log10(1 + rate)), "marker-end": "url(#tip)" }));
-    // The rate of an edge is known where the called service has one caller.
-    if (services.filter((each) => each.calls.includes(called)).length === 1) drawing.append(svg("text", { class: "edge-label", x: sideways ? mx : mx + 8, y: sideways ? my - 8 : my + 4, "text-anchor": sideways ? "middle" : "start" }, `${count(rate)}/s`));
+    if (isRateKnown(services, called)) drawing.append(svg("text", { class: "edge-label", x: sideways ? mx : mx + 8, y: sideways ? my - 8 : my + 4, "text-anchor": sideways ? "middle" : "start" }, `${count(rate)}/s`));
   }
   for (const [name, [x, y]] of at) drawing.append(node(model, name, x, y, name === chosen, choose));
   return drawing;
