@@ -12,7 +12,8 @@ namespace curtail::social {
 absl::StatusOr<std::unique_ptr<GraphStore>> OpenGraph(Env& env, const apps::DataOptions& data) {
   const absl::StatusOr<std::string> folder = apps::DataFolder(kApplication, data.folder);
   if (!folder.ok()) return folder.status();
-  const std::string redis = env.Store("redis").empty() ? "" : env.Store("redis").front();
+  const std::vector<std::string>& servers = apps::StoreOf(env, kGraphService, "redis");
+  const std::string redis = servers.empty() ? "" : servers.front();
   if (absl::Status noted = apps::NotePlace(*folder, kGraphService, "redis", redis); !noted.ok()) return noted;
   if (!redis.empty()) {
     absl::StatusOr<StoreAddress> address = StoreAddress::Parse(redis);

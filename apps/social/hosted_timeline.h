@@ -13,7 +13,7 @@
 
 namespace curtail::social {
 
-// `Service` is made of its TimelineStore and the Env. The store is the Redis `redis`, if there is one, else a file.
+// `Service` is made of its TimelineStore and the Env. The store is its Redis (StoreOf()), if there is one, else a file.
 // `trimmed`: it keeps as many entries as an option says, instead of all.
 template <class Service>
 HostedService HostedTimeline(std::string name, bool trimmed) {
@@ -31,8 +31,8 @@ HostedService HostedTimeline(std::string name, bool trimmed) {
       flags.Add("--timeline-length", &options->length, "Entries of a home timeline that are kept", {1, 1e6});
   };
   hosted.make = [options, name = std::move(name)](Env& env) -> MadeService {
-    if (!env.Store("redis").empty()) {
-      auto address = StoreAddress::Parse(env.Store("redis").front());
+    if (const std::vector<std::string>& redis = apps::StoreOf(env, name, "redis"); !redis.empty()) {
+      auto address = StoreAddress::Parse(redis.front());
       if (!address.ok()) return address.status();
       return std::make_unique<Service>(MakeRedisTimelines(*std::move(address), name, options->length), env);
     }

@@ -65,5 +65,16 @@ TEST_F(SocialPostgresqlTest, AnAcknowledgedPostOutlivesPostgresql) {
   EXPECT_TRUE(std::filesystem::exists(app_.DataFile("user.postgresql")));
 }
 
+TEST(SocialOwnServerTest, AServiceHasAServerAloneAndTheOthersTheirFiles) {
+  TempDir dir;
+  PostgresqlProcess server(dir.File("s"), PostgresqlWords(dir.File("s"), dir.File("data")));
+  SocialDeployment app("FDB1-2", /*monolith=*/false, {"--store", "user-postgresql=" + server.address()});
+  const Session ann = app.Register("ann");
+  app.Compose(ann, "mine");
+  EXPECT_TRUE(std::filesystem::exists(app.DataFile("user.postgresql")));
+  EXPECT_FALSE(std::filesystem::exists(app.DataFile("user.db")));
+  EXPECT_TRUE(std::filesystem::exists(app.DataFile("post-storage.db")));
+}
+
 }  // namespace
 }  // namespace curtail::social

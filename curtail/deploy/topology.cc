@@ -251,6 +251,9 @@ Topology ReadTopology(const YAML::Node& root) {
       t.variables = Values(value, key);
     } else if (key == "scale") {
       t.scale = Values(value, key);
+    } else if (key == "groups") {
+      if (!value.IsSequence()) Fail(value, "groups must be a list of lists: [[SERVICE, SERVICE]]");
+      for (const YAML::Node& group : value) t.groups.push_back(absl::StrJoin(Texts(group, key), ","));
     } else if (key == "prepare") {
       t.prepare = Words(value, key);
     } else if (key == "services") {
@@ -259,7 +262,7 @@ Topology ReadTopology(const YAML::Node& root) {
     } else {
       Fail(key_node, absl::StrCat("'", key,
                                   "' is not a key here; there are application, title, variables, scale, "
-                                  "prepare and services"));
+                                  "prepare, groups and services"));
     }
   }
   if (t.application.empty()) Fail(root, "application: give it a name");
@@ -271,6 +274,12 @@ Topology ReadTopology(const YAML::Node& root) {
   const auto entries = std::count_if(services.begin(), services.end(), [](const auto& s) { return s.entry; });
   if (entries != 1) Fail(root, "one service must be marked entry: true, the one that clients call");
   CheckCallees(services, root);
+  for (const std::string& group : t.groups) {
+    for (const absl::string_view name : absl::StrSplit(group, ',')) {
+      if (!names.contains(std::string(name)))
+        Fail(root["groups"], absl::StrCat("groups: there is no service ", name));
+    }
+  }
   t.services = std::move(services);
   t.Order();
   return t;

@@ -112,6 +112,8 @@ struct ServiceSpec {
   bool ScalesWhileServing() const;
 };
 
+inline constexpr std::string_view kAllStores = "servers";
+
 // A Topology is one parsed file with its variables. Value type.
 struct Topology {
   // Errors: INVALID_ARGUMENT with "ORIGIN:LINE: what is wrong".
@@ -123,8 +125,8 @@ struct Topology {
   // So many replicas of each service that scales and has no shards. Errors: FAILED_PRECONDITION
   // without any.
   absl::Status Replicate(int count);
-  // One replica of a store, if it has none. Errors: INVALID_ARGUMENT, which lists the stores that
-  // there are.
+  // One replica of a store, if it has none; of kAllStores: of each store that has none. Errors:
+  // INVALID_ARGUMENT, which lists the stores that there are.
   absl::Status BringIn(std::string_view store);
   // Has a service run as a variant of it: "cart=java". A variant that is not a curtail service
   // takes no config, policy or profile, and does not scale. Errors: INVALID_ARGUMENT, which lists
@@ -193,6 +195,8 @@ struct Topology {
   // Callees before their callers, as far as services do not call each other in
   // a circle.
   std::vector<ServiceSpec> services;
+  // Services that are one process on one machine, as Group() takes them.
+  std::vector<std::string> groups;
   // Not in the file: a sentence for each variant that TakeVariants() could not take.
   std::vector<std::string> left_out;
   std::vector<std::string> prepare;  // run once all serve, such as to load data; empty: nothing

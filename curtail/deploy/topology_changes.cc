@@ -45,18 +45,19 @@ absl::Status Topology::Replicate(int count) {
 absl::Status Topology::BringIn(std::string_view store) {
   // Other programs that services call, and that are no curtail services. Replicas may call each other.
   std::vector<std::string> stores;
-  for (const ServiceSpec& s : services) {
+  bool any = false;
+  for (ServiceSpec& s : services) {
     const bool calls_others = std::any_of(s.calls.begin(), s.calls.end(),
                                           [&](const Wiring& call) { return call.service != s.name; });
-    if (!s.IsHosted() && !calls_others) stores.push_back(s.name);
+    if (s.IsHosted() || calls_others) continue;
+    stores.push_back(s.name);
+    if (s.replicas == 0 && (store == s.name || store == kAllStores)) s.replicas = 1, any = true;
   }
-  if (std::find(stores.begin(), stores.end(), store) == stores.end()) {
+  if (!any && std::find(stores.begin(), stores.end(), store) == stores.end()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--stores ", std::string(store), ": ", application, " has ",
         stores.empty() ? "no stores" : absl::StrCat("the stores ", absl::StrJoin(stores, ", "))));
   }
-  ServiceSpec& s = *Find(store);
-  if (s.replicas == 0) s.replicas = 1;
   return absl::OkStatus();
 }
 

@@ -40,6 +40,20 @@ absl::Status TakeVariants(const TopologyChanges& changes, Topology* topology) {
   return status;
 }
 
+absl::Status Group(const TopologyChanges& changes, Topology* topology) {
+  if (changes.monolith && !changes.groups.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("--group ", changes.groups.front(),
+                                                   " does not go with --monolith, which is all services"));
+  }
+  if (changes.monolith || changes.groups == std::vector<std::string>{kNoGroups}) return absl::OkStatus();
+  absl::Status status;
+  for (const std::string& text : changes.groups.empty() ? topology->groups : changes.groups)
+    if (status.ok()) status = topology->Group(text);
+  if (status.ok() || !changes.groups.empty()) return status;
+  return absl::Status(status.code(), absl::StrCat(status.message(),
+                                                  "\nIt is a group of the topology; --group none has none"));
+}
+
 }  // namespace
 
 bool IsTopologyFile(std::string_view name) {
@@ -90,13 +104,7 @@ absl::Status Change(const TopologyChanges& changes, Topology* topology) {
   for (const std::string& text : changes.use) status.Update(topology->Use(text));
   if (status.ok()) status = topology->LeaveOutAbsent();
   if (status.ok() && changes.monolith) status = topology->MakeMonolith();
-  for (const std::string& text : changes.groups) {
-    if (status.ok() && changes.monolith) {
-      status = absl::InvalidArgumentError(
-          absl::StrCat("--group ", text, " does not go with --monolith, which is all services"));
-    }
-    if (status.ok()) status = topology->Group(text);
-  }
+  if (status.ok()) status = Group(changes, topology);
   for (const std::string& text : changes.links) status.Update(topology->Link(text));
   for (const std::string& text : changes.exec) status.Update(topology->Wrap(text));
   return status;

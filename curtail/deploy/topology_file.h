@@ -31,12 +31,19 @@ struct TopologyChanges {
   std::vector<std::string> exec = {};      // "user=perf record -o /tmp/user.data"
   std::vector<std::string> variants = {};  // "cart=java"
   bool polyglot = false;                   // every variant whose tools are there
-  std::vector<std::string> groups = {};    // "text,count"
+  // "text,count", in place of the topology's own groups; kNoGroups: each service alone.
+  std::vector<std::string> groups = {};
   bool monolith = false;
   std::string scale = {};                // kPaperScale, or how many of each service that scales
   std::vector<std::string> stores = {};  // optional ones that are to be there: "postgresql"
 };
 inline constexpr char kPaperScale[] = "paper";
+inline constexpr char kNoGroups[] = "none";
+// The same without groups, for commands that treat each service alone.
+inline TopologyChanges ServicesAlone(TopologyChanges changes) {
+  if (!changes.monolith) changes.groups = {kNoGroups};
+  return changes;
+}
 // Makes them. Errors: INVALID_ARGUMENT, FAILED_PRECONDITION, as the overlay's file.
 absl::Status Change(const TopologyChanges& changes, Topology* topology);
 

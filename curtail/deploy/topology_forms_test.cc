@@ -8,6 +8,7 @@
 
 #include "curtail/deploy/instance_command.h"
 #include "curtail/deploy/topology.h"
+#include "curtail/deploy/topology_file.h"
 #include "curtail/deploy/topology_testing.h"
 
 namespace curtail::deploy {
@@ -145,6 +146,29 @@ TEST(GroupTest, ALinkLeadsToOneOfItsServices) {
               HasSubstr("--peer text=@text+count --peer user=@user --peer count=@front-to-count"));
   EXPECT_THAT(CommandText(t, "text+count"), HasSubstr("--peer user=@text-count-to-user"));
   EXPECT_THAT(CommandText(t, "front-to-count"), HasSubstr("--to @text+count --link delay=5ms"));
+}
+
+TEST(GroupTest, AreThoseOfTheTopologyUnlessTheCommandLineHasOthers) {
+  const std::string yaml = std::string(kToy) + "groups: [[text, count], [user, post]]\n";
+  const auto changed = [&](TopologyChanges changes, absl::StatusCode code = absl::StatusCode::kOk) {
+    Topology t = Parsed(yaml);
+    const absl::Status status = Change(changes, &t);
+    EXPECT_EQ(status.code(), code) << status;
+    if (!status.ok()) t.title = std::string(status.message());
+    return t;
+  };
+  const Topology own = changed({});
+  EXPECT_NE(own.Find("text+count"), nullptr);
+  EXPECT_NE(own.Find("user+post"), nullptr);
+  EXPECT_NE(changed({.groups = {"text,user"}}).Find("count"), nullptr);
+  EXPECT_EQ(changed({.groups = {kNoGroups}}).services.size(), 8u);
+  EXPECT_EQ(changed(ServicesAlone({})).services.size(), 8u);
+  EXPECT_THAT(changed({.set = {"count.replicas=2"}}, absl::StatusCode::kFailedPrecondition).title,
+              HasSubstr("count has 2 instances, and a process has one of each service\nIt is a group of the "
+                        "topology; --group none"));
+  const std::string head = "application: a\nservices:\n  s: {run: s, entry: true}\n";
+  EXPECT_THAT(Problem(head + "groups: s\n"), HasSubstr("t.yaml:4: groups must be a list of lists"));
+  EXPECT_THAT(Problem(head + "groups: [[s, t]]\n"), HasSubstr("t.yaml:4: groups: there is no service t"));
 }
 
 TEST(GroupTest, RefusesWhatCannotBeOneProcess) {

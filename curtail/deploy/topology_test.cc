@@ -80,6 +80,24 @@ TEST(TopologyTest, AServiceWithoutReplicasIsNotThere) {
   EXPECT_THAT(t.LeaveOutAbsent().message(), HasSubstr("mid-tier is what clients call"));
 }
 
+TEST(TopologyTest, ServersAreAllStoresThatHaveNoReplica) {
+  Topology t = Parsed(R"(
+application: own
+services:
+  a-sql: {run: "sql ${address}", protocol: sql, replicas: 0}
+  b-sql: {run: "sql ${address}", protocol: sql, replicas: 0}
+  cache: {run: "memcached ${address}", protocol: memcached, replicas: 2}
+  back: {run: back, replicas: 0}
+  front: {run: front, stores: [a-sql, b-sql, cache], calls: [back], entry: true}
+)");
+  ASSERT_TRUE(t.BringIn("servers").ok());
+  EXPECT_EQ(t.Find("a-sql")->replicas, 1);
+  EXPECT_EQ(t.Find("b-sql")->replicas, 1);
+  EXPECT_EQ(t.Find("cache")->replicas, 2);
+  EXPECT_EQ(t.Find("back")->replicas, 0) << "not a store";
+  EXPECT_THAT(t.BringIn("server").message(), HasSubstr("own has the stores a-sql, b-sql, cache"));
+}
+
 TEST(TopologyTest, AStoreWhoseReplicasCallEachOtherIsAStore) {
   Topology t = Parsed(R"(
 application: own

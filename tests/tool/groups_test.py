@@ -24,6 +24,21 @@ def up(tools, *args):
     return tools.run("up", TOPOLOGY, *GROUPS, *args)
 
 
+def test_key(tools):
+    """The key `groups` of a topology is --group; the command line goes first, and a cluster has none."""
+    path = tools.path("toy.yaml")
+    with open(TOPOLOGY) as file, open(path, "w") as copy:
+        copy.write(file.read() + "groups: [[text, count], [user, post]]\n")
+    tools.env["PATH"] = os.path.dirname(tools.hdsearch) + ":" + os.environ["PATH"]
+    names = lambda *args: sorted(line.split(":")[0] for line in tools.run("up", path, "--dry-run", *args)[1].splitlines()
+                                 if re.match(r"[a-z+-]+: ", line))
+    assert names() == PROCESSES, names()
+    assert "text" in names("--group", "none") and "user+post" not in names("--group", "text,count")
+    code, out, err = tools.run("render", path, "--to", "compose", "--image", "toy:1", "--set", "post-cache.replicas=0", "--set",
+                               "timeline-cache.replicas=0")
+    assert code == 0 and "text+count" not in out and "count:" in out, (out, err)
+
+
 def processes(tools):
     code, out, _ = tools.run("ps", "--json")
     assert code == 0, out

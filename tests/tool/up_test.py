@@ -324,6 +324,9 @@ def test_refuses(tools):
     code, out, _ = tools.run("up", "social", "--scale", "2", "--stores", "redis,postgresql", "--dry-run")
     assert code == 0 and all(out.count(f"--service {name} ") == 2 for name in ("read-post", "front-end")), out
     assert out.count("--service post-storage ") == 1 and "social postgresql" in out and "social redis" in out, out
+    code, out, _ = tools.run("up", "social", "--stores", "servers", "--dry-run")
+    assert code == 0 and out.count("social postgresql ") == 6 and out.count("social redis ") == 4, out
+    assert "--of user " in out and "--store user-postgresql=" in out, out
     code, out, _ = tools.run("up", "hdsearch", "--exec", "mid-tier=perf record -o x", "--dry-run")
     assert code == 0 and "mid-tier: perf record -o x hdsearch --service mid-tier" in out, out
     for words in ("middle=perf", "leaf=", "leaf", "leaf=env ${nowhere}"):
@@ -340,7 +343,7 @@ def test_refuses(tools):
     assert code == 0 and "N=500000,D=2048" in out, (code, err)
     refused(104, ["--monolith"], "social", "--scale", "2", "--monolith")
     refused(104, ["no service that scales"], "router", "--scale", "2")
-    refused(104, ["mysql", "post-cache, redis, postgresql"], "social", "--stores", "mysql")
+    refused(104, ["mysql", "post-cache, redis, postgresql, social-graph-redis"], "social", "--stores", "mysql")
 
 
 FOREIGN = [sys.executable, "-B", os.path.join(os.path.dirname(os.path.abspath(__file__)), "foreign_server.py")]

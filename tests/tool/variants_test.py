@@ -7,6 +7,7 @@ Usage: variants_test.py CASE CURTAIL TOY SCRATCH_FOLDER
 
 import json
 import os
+import re
 import sys
 
 from tooling import expect_nothing_left, run_case
@@ -65,6 +66,9 @@ def test_python(tools):
         found = processes(tools)
         assert len(found) == 8 and found["count"]["health"] == "serving", found
         assert command_of(found["count"])[2].endswith("foreign_server.py"), found["count"]
+        assert found["count"]["variant"] == "python" and found["text"]["variant"] == "", found
+        code, out, _ = tools.run("ps", "toy")
+        assert code == 0 and "VARIANT" in out and re.search(r"^count .*\bpython\b", out, re.M), out
         assert found["count"]["under"] == "" and not found["count"]["scales"], found["count"]
         assert command_of(found["text"])[0].endswith("toy"), found["text"]
         expect_counts(tools)

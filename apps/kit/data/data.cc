@@ -68,6 +68,11 @@ SqlOptions PlaceOf(const std::string& folder, std::string_view service, const st
 
 }  // namespace
 
+const std::vector<std::string>& StoreOf(const Env& env, std::string_view service, std::string_view kind) {
+  const std::vector<std::string>& own = env.Store(Join(service, "-", kind));
+  return own.empty() ? env.Store(kind) : own;
+}
+
 absl::StatusOr<std::unique_ptr<SqlDatabase>> OpenData(const DataOptions& options, std::string_view service,
                                                       std::vector<std::string> migrations,
                                                       const std::string& postgresql) {
@@ -91,9 +96,10 @@ absl::Status LookAtData(const std::string& folder, std::string_view service, Sql
 }
 
 absl::StatusOr<SqlDatabase*> OpenData(Env& env, const DataOptions& options, std::string_view service,
-                                      std::vector<std::string> migrations, const std::string& store) {
+                                      std::vector<std::string> migrations) {
   std::string servers;
-  for (const std::string& server : env.Store(store)) servers += Join(servers.empty() ? "" : ",", server);
+  for (const std::string& server : StoreOf(env, service, "postgresql"))
+    servers += Join(servers.empty() ? "" : ",", server);
   auto opened = OpenData(options, service, std::move(migrations), servers);
   if (!opened.ok()) return opened.status();
   SqlDatabase* const db = &env.Keep(*std::move(opened));

@@ -32,6 +32,10 @@ std::string IssuerOf(const DataOptions& options);
 // Returns the secret that signs tokens, from the file that `options` name. Errors: those of DataFolder() and SecretOf().
 absl::StatusOr<std::string> TokenSecret(const DataOptions& options);
 
+// Returns the addresses of the store SERVICE-KIND, which only this service has, such as user-postgresql; else of KIND, which all share.
+// Empty: there is none.
+const std::vector<std::string>& StoreOf(const Env& env, std::string_view service, std::string_view kind);
+
 // FOLDER/SERVICE.db, or the schema of that name in the server `postgresql` (SqlOptions), with the newest schema.
 absl::StatusOr<std::unique_ptr<SqlDatabase>> OpenData(const DataOptions& options, std::string_view service,
                                                       std::vector<std::string> migrations,
@@ -58,11 +62,10 @@ std::vector<SqlValue> EachWith(uint64_t first, const Ids& ids) {
   return values;
 }
 
-// For a service: in the store of this name, a PostgreSQL, if there is one, else in its file. The Env keeps it, and stops it when the
+// For a service: in its store `postgresql` (StoreOf()), if there is one, else in its file. The Env keeps it, and stops it when the
 // process has drained.
 absl::StatusOr<SqlDatabase*> OpenData(Env& env, const DataOptions& options, std::string_view service,
-                                      std::vector<std::string> migrations,
-                                      const std::string& store = "postgresql");
+                                      std::vector<std::string> migrations);
 
 // A service with AddDataFlags(), made of what these give.
 HostedService HostedOnData(const std::string& application, std::string name,
@@ -70,9 +73,9 @@ HostedService HostedOnData(const std::string& application, std::string name,
 // A service that keeps its data by `schema`, as OpenData() has it: made of its database, and of its Env, if it takes that.
 template <class Made>
 HostedService HostedWithData(const std::string& application, std::string name,
-                             std::vector<std::string> schema, std::string store = "postgresql") {
+                             std::vector<std::string> schema) {
   return HostedOnData(application, name, [=](Env& env, const DataOptions& data) -> MadeService {
-    const absl::StatusOr<SqlDatabase*> db = OpenData(env, data, name, schema, store);
+    const absl::StatusOr<SqlDatabase*> db = OpenData(env, data, name, schema);
     if (!db.ok()) return db.status();
     if constexpr (std::is_constructible_v<Made, SqlDatabase&, Env&>) {
       return std::make_unique<Made>(**db, env);

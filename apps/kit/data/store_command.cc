@@ -26,46 +26,56 @@ std::vector<std::string> SocketsOf(const std::string& list) {
   return sockets;
 }
 
+// Where the server is, of all services or of one.
+struct Place {
+  std::string data, service, socket;
+};
+
+void AddPlaceFlags(Flags& flags, Place* place) {
+  flags.Add("--data", &place->data, "Folder of the stores");
+  flags.Add("--of", &place->service, "The service whose data it has, with a folder of its own [all]");
+  flags.Add("--socket", &place->socket, "The Unix socket on which it listens");
+}
+
+absl::StatusOr<std::string> FolderOf(const std::string& application, const std::string& name,
+                                     const Place& place) {
+  absl::StatusOr<std::string> folder = DataFolder(application, place.data);
+  if (folder.ok()) *folder += Join("/", place.service, place.service.empty() ? "" : "-", name);
+  return folder;
+}
+
 }  // namespace
 
 HostCommand StoreCommand(const std::string& application, const std::string& name, const std::string& server,
                          BecomeStore become) {
-  struct Options {
-    std::string data, socket;
-  };
-  auto options = std::make_shared<Options>();
+  auto place = std::make_shared<Place>();
   return {.name = name,
           .help = Join("Run a ", server, " that keeps its data in the folder of the stores"),
           .examples = Join("Examples:\n  ", application, " ", name, " --socket /tmp/", name),
-          .flags =
-              [options](Flags& flags) {
-                flags.Add("--data", &options->data, "Folder of the stores");
-                flags.Add("--socket", &options->socket, "The Unix socket on which it listens").Required();
-              },
-          .run =
-              [=] {
-                const absl::StatusOr<std::string> folder = DataFolder(application, options->data);
-                return folder.ok() ? become(Join(*folder, "/", name), options->socket) : folder.status();
-              }};
+          .flags = [place](Flags& flags) { AddPlaceFlags(flags, place.get()); },
+          .run = [=]() -> absl::Status {
+            if (place->socket.empty()) return absl::InvalidArgumentError("--socket is required");
+            const absl::StatusOr<std::string> folder = FolderOf(application, name, *place);
+            return folder.ok() ? become(*folder, place->socket) : folder.status();
+          }};
 }
 
-HostCommand PostgresqlCommand(const std::string& application, const std::string& name) {
-  struct Options {
-    std::string data, socket, replicas;
+HostCommand PostgresqlCommand(const std::string& application) {
+  struct Options : Place {
+    std::string replicas;
     bool failover = false;
   };
   auto options = std::make_shared<Options>();
-  return {.name = name,
+  return {.name = "postgresql",
           .help =
               "Run a PostgreSQL server, or a primary and its standby, that keep their data in the folder of "
               "the stores",
-          .examples = Join("Examples:\n  ", application, " ", name, " --socket /tmp/sql\n  ", application,
-                           " ", name, " --socket /tmp/b --replicas /tmp/a,/tmp/b\n  ", application, " ", name,
-                           " --failover --replicas /tmp/a,/tmp/b"),
+          .examples = Join("Examples:\n  ", application, " postgresql --socket /tmp/sql\n  ", application,
+                           " postgresql --socket /tmp/b --replicas /tmp/a,/tmp/b\n  ", application,
+                           " postgresql --failover --replicas /tmp/a,/tmp/b"),
           .flags =
               [options](Flags& flags) {
-                flags.Add("--data", &options->data, "Folder of the stores");
-                flags.Add("--socket", &options->socket, "The Unix socket on which it listens");
+                AddPlaceFlags(flags, options.get());
                 flags.Add("--replicas", &options->replicas,
                           "The sockets of both replicas, if there are two; its own is one of them");
                 flags.Add(
@@ -73,10 +83,10 @@ HostCommand PostgresqlCommand(const std::string& application, const std::string&
                     "End the primary, and make the standby the primary. Both replicas must be looked after");
               },
           .run = [=]() -> absl::Status {
-            const absl::StatusOr<std::string> folder = DataFolder(application, options->data);
+            const absl::StatusOr<std::string> folder = FolderOf(application, "postgresql", *options);
             if (!folder.ok()) return folder.status();
             PostgresqlGroup group{
-                .folder = Join(*folder, "/", name),
+                .folder = *folder,
                 .sockets = SocketsOf(options->replicas.empty() ? options->socket : options->replicas)};
             if (options->failover) {
               return FailOverPostgresql(group, Deadline::In(kFailoverPatience),

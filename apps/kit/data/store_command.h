@@ -14,12 +14,12 @@ namespace curtail::apps {
 // that fails.
 using BecomeStore = absl::Status (*)(const std::string& folder, const std::string& socket);
 
-// `APPLICATION NAME --data FOLDER --socket PATH` starts `server` on FOLDER/NAME.
+// `APPLICATION NAME --data FOLDER --socket PATH` starts `server` on FOLDER/NAME, and with `--of SERVICE` on FOLDER/SERVICE-NAME.
 HostCommand StoreCommand(const std::string& application, const std::string& name, const std::string& server,
                          BecomeStore become);
 
-// `APPLICATION NAME`: a PostgreSQL on FOLDER/NAME with a schema a service, instead of its file. `--replicas SOCKET,SOCKET`: one of
-// a primary and its standby, which `--failover` exchanges.
-HostCommand PostgresqlCommand(const std::string& application, const std::string& name = "postgresql");
+// `APPLICATION postgresql`: a schema a service, instead of its file. With `--of SERVICE` it is the server of one service, on FOLDER/SERVICE-postgresql. `--replicas SOCKET,SOCKET`: one of a primary and its
+// standby, which `--failover` exchanges.
+HostCommand PostgresqlCommand(const std::string& application);
 
 }  // namespace curtail::apps

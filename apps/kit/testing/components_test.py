@@ -44,6 +44,8 @@ def check_application(root, name, services, rows):
     folders = (folder, folder / "services", root / "apps/kit/accounts")
     code = "".join(path.read_text() for one in folders for end in ("*.cc", "*.h") for path in one.glob(end))
     hosted = {path.stem.replace("_", "-") for path in (folder / "services").glob("*.cc")}
+    title = (folder / "topology.yaml").read_text().split("title:", 1)[1].split("\n", 1)[0]
+    assert re.search(r"\d+ services", title)[0] == f"{len(hosted)} services", f"{len(hosted)} services, but: {title}"
     assert hosted == {entry for entry, keys in services.items() if keys["run"].startswith(f"{name} --service")}, hosted
     for entry, keys in services.items():
         _, kind, protocol, store = rows[entry]

@@ -67,10 +67,14 @@ std::string Age(int64_t since_unix_ms) {
 
 // `room` as TableLines() takes it.
 std::string Table(const UpState& state, size_t room) {
-  static const std::vector<TableColumn> columns = {
-      {"NAME", 0, true},    {"PID", 5},          {"STATE", 1, true}, {"HEALTH", 2, true},
-      {"ADDRESS", 3, true}, {"CONFIG", 4, true}, {"CPU S", 6},       {"MIB", 7},
-      {"RESTARTS", 8},      {"ADMIN", 9, true},  {"HTTP", 10, true}};
+  std::vector<TableColumn> columns = {{"NAME", 0, true},   {"PID", 5},           {"STATE", 1, true},
+                                      {"HEALTH", 2, true}, {"ADDRESS", 3, true}, {"CONFIG", 4, true},
+                                      {"CPU S", 6},        {"MIB", 7},           {"RESTARTS", 8},
+                                      {"ADMIN", 9, true},  {"HTTP", 10, true}};
+  // Only where there is one.
+  const bool has_variants = std::ranges::any_of(
+      state.processes, [](const std::string& variant) { return !variant.empty(); }, &ProcessState::variant);
+  if (has_variants) columns.push_back({"VARIANT", 11, true});
   const auto or_dash = [](const std::string& text) { return text.empty() ? "-" : text; };
   std::string ends;
   std::vector<TableRow> rows;
@@ -79,6 +83,7 @@ std::string Table(const UpState& state, size_t room) {
     rows.push_back({{p.name, p.pid > 0 ? absl::StrCat(p.pid) : "-", p.state, look.health, p.address,
                      or_dash(look.config), NumberCell(look.cpu_s, 1), NumberCell(look.resident_mib, 0),
                      absl::StrCat(p.restarts), or_dash(p.admin), or_dash(p.http_admin)}});
+    if (has_variants) rows.back().cells.push_back(or_dash(p.variant));
     if (p.problem.empty()) continue;
     absl::StrAppend(&ends, p.name, " ", p.problem.substr(0, p.problem.find('\n')), ", ",
                     Age(p.problem_unix_ms), " ago\n");

@@ -106,6 +106,7 @@ std::string ToJson(const UpState& state) {
   for (const ProcessState& p : state.processes) {
     processes.push_back({{"name", p.name},
                          {"service", p.service},
+                         {"variant", p.variant},
                          {"state", p.state},
                          {"pid", p.pid},
                          {"protocol", p.protocol},
@@ -156,6 +157,7 @@ absl::StatusOr<UpState> ParseUpState(std::string_view text) {
     ProcessState p;
     p.name = node["name"].Text();
     p.service = node["service"].Text();
+    p.variant = node["variant"].Text();
     p.state = node["state"].Text();
     p.pid = node["pid"].Int(kMaxPid);
     p.protocol = node["protocol"].Text();

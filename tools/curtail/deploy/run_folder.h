@@ -34,6 +34,7 @@ struct ProcessLook {
 struct ProcessState {
   std::string name;     // "leaf-0"
   std::string service;  // "leaf"
+  std::string variant;  // that the service runs as; empty: its own program
   std::string state;    // see StateName()
   pid_t pid = 0;        // 0: none now
   std::string protocol;

@@ -38,7 +38,8 @@ UpState State() {
   state.started_unix_ms = 1234567890123;
   state.settings = {{"data", "synthetic:N=5"}, {"leaf.shards", "2"}};
   ProcessState p;
-  p.name = "leaf-0.1", p.service = "leaf", p.state = "ready", p.pid = 42, p.protocol = "grpc";
+  p.name = "leaf-0.1", p.service = "leaf", p.variant = "java", p.state = "ready", p.pid = 42,
+  p.protocol = "grpc";
   p.address = "127.0.0.1:7001", p.admin = "unix:/a", p.http_admin = "unix:/h", p.under = "SDB1-16",
   p.log = "/l", p.failover = {"shop", "--failover"};
   p.restarts = 3, p.problem = "was \"killed\"\nby \xff", p.problem_unix_ms = 4, p.since_unix_ms = 5;
@@ -64,6 +65,7 @@ TEST_F(RunFolderTest, IsUpForAsLongAsItIsHeld) {
     EXPECT_EQ(state->settings, State().settings);
     ASSERT_EQ(state->processes.size(), 1u);
     EXPECT_EQ(state->processes[0].name, "leaf-0.1");
+    EXPECT_EQ(state->processes[0].variant, "java");
     EXPECT_EQ(state->processes[0].restarts, 3);
     EXPECT_EQ(state->processes[0].failover, State().processes[0].failover);
     EXPECT_EQ(state->processes[0].problem_unix_ms, 4);

@@ -12,9 +12,9 @@ void AddTopologyFlags(CLI::App& command, deploy::TopologyChanges* changes) {
       .add_option("--use", changes->use, "SERVICE=ADDRESS,...: instances that run already, not to be started")
       ->allow_extra_args(false);
   command
-      .add_option(
-          "--stores", changes->stores,
-          "STORE,...: optional stores of the topology, such as postgresql, that services are to keep data in")
+      .add_option("--stores", changes->stores,
+                  "STORE,...: optional stores of the topology, such as postgresql, where services keep data; "
+                  "servers: all")
       ->delimiter(',')
       ->allow_extra_args(false);
   command

@@ -132,7 +132,8 @@ std::string Absolute(const std::string& path) {
 }
 
 absl::StatusOr<ProvisionPlan> PlanOf(const ProvisionFlags& flags, Console& console) {
-  absl::StatusOr<deploy::Topology> topology = apps::LoadTopology(flags.application, flags.changes);
+  absl::StatusOr<deploy::Topology> topology =
+      apps::LoadTopology(flags.application, deploy::ServicesAlone(flags.changes));
   if (!topology.ok()) return topology.status();
   ProvisionPlan plan{.topology = *std::move(topology)};
   absl::Status status = ReadQos(flags.qos, &plan);

@@ -75,7 +75,8 @@ int RunRender(const RenderFlags& flags, Console& console) {
   if (flags.to == "helm" && flags.output.empty()) {
     return fail(absl::InvalidArgumentError("a chart is several files"), "say where: --output DIR");
   }
-  absl::StatusOr<deploy::Topology> topology = apps::LoadTopology(flags.application, flags.changes);
+  absl::StatusOr<deploy::Topology> topology =
+      apps::LoadTopology(flags.application, deploy::ServicesAlone(flags.changes));
   if (!topology.ok()) return fail(topology.status(), "");
   if (absl::Status whole = topology->Check(); !whole.ok()) return fail(whole, "");
   const absl::StatusOr<Plan> plan = MakePlan(*std::move(topology), flags.options);

@@ -71,7 +71,8 @@ Command AddUp(CLI::App& app) {
       ->allow_extra_args(false);
   command
       ->add_option("--group", f->changes.groups,
-                   "SERVICE,SERVICE: be these services in one process, in which they call each other")
+                   "SERVICE,SERVICE: be these services in one process, in which they call each other; none: "
+                   "each alone, whatever groups the topology has")
       ->allow_extra_args(false);
   command
       ->add_option("--variant", f->changes.variants,

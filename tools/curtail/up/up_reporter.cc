@@ -37,6 +37,7 @@ void UpReporter::Changed(const deploy::Instance& instance) {
   ProcessState p;
   p.name = instance.name;
   p.service = instance.service->name;
+  p.variant = instance.service->variant;
   p.state = deploy::StateName(instance.state);
   const bool lives = instance.state == deploy::Instance::State::kStarting ||
                      instance.state == deploy::Instance::State::kReady;
