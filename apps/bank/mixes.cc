@@ -1,65 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/bank/mixes.h"
 
-#include "bank.curtail.h"
-
 namespace curtail::bank {
-
-std::string_view PathOf(Kind kind) {
-  switch (kind) {
-    case Kind::kBalance:
-      return Bank::kGetBalance.path;
-    case Kind::kActivity:
-      return Bank::kListActivity.path;
-    case Kind::kPay:
-    case Kind::kOwnTransfer:
-    case Kind::kPayMerchant:
-      return Bank::kPay.path;
-    case Kind::kPurchase:
-      return Bank::kPurchase.path;
-    case Kind::kPayCard:
-      return Bank::kPayCard.path;
-    case Kind::kApplyForCard:
-      return Bank::kApplyForCard.path;
-    case Kind::kQuote:
-      return Bank::kQuoteLoan.path;
-    case Kind::kLoan:
-      return Bank::kApplyForLoan.path;
-    case Kind::kQuoteMortgage:
-      return Bank::kQuoteMortgage.path;
-    case Kind::kMortgage:
-      return Bank::kApplyForMortgage.path;
-    case Kind::kDeposit:
-      return Bank::kOpenDeposit.path;
-    case Kind::kPortfolio:
-      return Bank::kGetPortfolio.path;
-    case Kind::kBuy:
-      return Bank::kBuyUnits.path;
-    case Kind::kBranches:
-      return Bank::kListBranches.path;
-    case Kind::kFindBank:
-      return Bank::kFindBank.path;
-    case Kind::kSearchBanks:
-      return Bank::kSearchBanks.path;
-    case Kind::kRepresentatives:
-      return Bank::kListRepresentatives.path;
-    case Kind::kSlots:
-      return Bank::kListSlots.path;
-    case Kind::kBookings:
-      return Bank::kListBookings.path;
-    case Kind::kMessages:
-      return Bank::kListMessages.path;
-    case Kind::kCustomer:
-      return Bank::kGetCustomer.path;
-    case Kind::kOffers:
-      return Bank::kListOffers.path;
-    case Kind::kLogin:
-      return Bank::kLogin.path;
-    case Kind::kLogout:
-      return Bank::kLogout.path;
-  }
-  return {};
-}
 
 const std::vector<Mix>& AllMixes() {
   static const std::vector<Mix> mixes = {

@@ -38,9 +38,6 @@ enum class Kind {
   kLogout
 };
 
-// The method of a kind.
-std::string_view PathOf(Kind kind);
-
 struct Mix {
   std::string_view name;
   std::vector<std::pair<Kind, double>> weights;  // the most frequent first

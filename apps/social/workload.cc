@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/social/workload.h"
 
+#include <cstdint>
+#include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "apps/kit/mixed_workload.h"
 #include "apps/social/data.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/strings.h"
@@ -17,108 +22,51 @@ constexpr uint32_t kPageLength = 10;
 
 std::vector<std::string_view> Mixes() { return {"mixed", "home", "user", "compose"}; }
 
-enum class Kind { kHome, kUser, kCompose };
+bool IsWhole(const Post& post) {
+  return post.id() != 0 && !post.text().empty() && !post.urls().empty() && !post.mentions().empty() &&
+         !post.media().empty();
+}
 
-class SocialWorkload final : public Workload {
- public:
-  SocialWorkload(std::vector<apps::LoadUser> users, std::string mix, uint64_t seed, ItemChoice choice)
-      : users_(std::move(users)), mix_(std::move(mix)), seed_(seed), choice_(std::move(choice)) {}
-
-  std::string_view method() const override { return Path(mix_ == "mixed" ? Kind::kHome : Only()); }
-  std::string_view MethodOf(uint64_t index) const override {
-    Rng rng = RngOf(index);
-    return Path(KindOf(rng));
+// A page is right if its posts are whole and go from new to old; a post, if it is the caller's and its parts are there.
+bool IsRightPage(const Posts& page) {
+  uint64_t before = UINT64_MAX;
+  for (const Post& post : page.posts()) {
+    if (!IsWhole(post) || post.id() >= before) return false;
+    before = post.id();
   }
+  return true;
+}
 
-  std::string Request(uint64_t index) const override {
-    Rng rng = RngOf(index);
-    const apps::LoadUser& caller = users_[choice_.Index(index)];
-    switch (KindOf(rng)) {
-      case Kind::kHome: {
-        HomePage page;
-        page.set_token(caller.token);
+apps::MixedWorkload::Mix MixOf(const std::string& name, const apps::Senders<apps::LoadUser>& users) {
+  const apps::RequestKind home = apps::KindOf(
+      users, Social::kReadHomeTimeline,
+      [](Rng&, const apps::LoadUser&, HomePage& page) { page.set_limit(kPageLength); }, IsRightPage);
+  const apps::RequestKind user = apps::KindOf(
+      users, Social::kReadUserTimeline,
+      [=](Rng& rng, const apps::LoadUser&, UserPage& page) {
+        page.set_name((*users)[rng.Below(users->size())].name);
         page.set_limit(kPageLength);
-        return page.SerializeAsString();
-      }
-      case Kind::kUser: {
-        UserPage page;
-        page.set_token(caller.token);
-        page.set_name(users_[rng.Below(users_.size())].name);
-        page.set_limit(kPageLength);
-        return page.SerializeAsString();
-      }
-      case Kind::kCompose:
-        break;
-    }
-    const GeneratedPost post = GeneratePost(rng, users_.size());
-    ComposeRequest request;
-    request.set_token(caller.token);
-    request.set_text(post.text);
-    for (const uint64_t bytes : post.media_bytes) {
-      MediaItem* const item = request.add_media();
-      item->set_type("image/png");
-      item->set_bytes(bytes);
-    }
-    return request.SerializeAsString();
-  }
-
-  // A page is right if its posts are whole and go from new to old; a post, if it is the caller's and its parts are there.
-  double Score(uint64_t index, std::string_view reply) const override {
-    Rng rng = RngOf(index);
-    if (KindOf(rng) == Kind::kCompose) {
-      Post post;
-      return post.ParseFromArray(reply.data(), static_cast<int>(reply.size())) && IsWhole(post) &&
-                     post.author().id() == users_[choice_.Index(index)].id
-                 ? 1
-                 : 0;
-    }
-    Posts page;
-    if (!page.ParseFromArray(reply.data(), static_cast<int>(reply.size()))) return 0;
-    uint64_t before = UINT64_MAX;
-    for (const Post& post : page.posts()) {
-      if (!IsWhole(post) || post.id() >= before) return 0;
-      before = post.id();
-    }
-    return 1;
-  }
-  std::string_view score_name() const override { return "right"; }
-
- private:
-  static std::string_view Path(Kind kind) {
-    switch (kind) {
-      case Kind::kHome:
-        return Social::kReadHomeTimeline.path;
-      case Kind::kUser:
-        return Social::kReadUserTimeline.path;
-      case Kind::kCompose:
-        break;
-    }
-    return Social::kCompose.path;
-  }
-  static bool IsWhole(const Post& post) {
-    return post.id() != 0 && !post.text().empty() && !post.urls().empty() && !post.mentions().empty() &&
-           !post.media().empty();
-  }
-
-  Kind Only() const {
-    if (mix_ == "home") return Kind::kHome;
-    return mix_ == "user" ? Kind::kUser : Kind::kCompose;
-  }
-  // The first choice that a request makes.
-  Kind KindOf(Rng& rng) const {
-    const double share = rng.Uniform01();
-    if (mix_ != "mixed") return Only();
-    if (share < 0.6) return Kind::kHome;
-    return share < 0.9 ? Kind::kUser : Kind::kCompose;
-  }
-  Rng RngOf(uint64_t index) const { return Rng(seed_ * 0x9E3779B97F4A7C15u + index); }
-
-  // Immutable after construction.
-  const std::vector<apps::LoadUser> users_;
-  const std::string mix_;
-  const uint64_t seed_;
-  const ItemChoice choice_;
-};
+      },
+      IsRightPage);
+  const apps::RequestKind compose = apps::KindOf(
+      users, Social::kCompose,
+      [=](Rng& rng, const apps::LoadUser&, ComposeRequest& request) {
+        const GeneratedPost post = GeneratePost(rng, users->size());
+        request.set_text(post.text);
+        for (const uint64_t bytes : post.media_bytes) {
+          MediaItem* const item = request.add_media();
+          item->set_type("image/png");
+          item->set_bytes(bytes);
+        }
+      },
+      [](Rng&, const apps::LoadUser& caller, const Post& post) {
+        return IsWhole(post) && post.author().id() == caller.id;
+      });
+  if (name == "home") return {{home, 1}};
+  if (name == "user") return {{user, 1}};
+  if (name == "compose") return {{compose, 1}};
+  return {{home, 0.6}, {user, 0.3}, {compose, 0.1}};
+}
 
 }  // namespace
 
@@ -126,7 +74,8 @@ absl::StatusOr<std::unique_ptr<Workload>> MakeSocialWorkload(std::vector<apps::L
                                                              const apps::UserWorkloadOptions& options) {
   absl::StatusOr<ItemChoice> choice = apps::SendersOf(options, Mixes(), users.size());
   if (!choice.ok()) return choice.status();
-  return std::make_unique<SocialWorkload>(std::move(users), options.mix, options.seed, *std::move(choice));
+  const auto senders = std::make_shared<const std::vector<apps::LoadUser>>(std::move(users));
+  return std::make_unique<apps::MixedWorkload>(MixOf(options.mix, senders), options.seed, *std::move(choice));
 }
 
 apps::AppRequests Requests() {
