@@ -82,6 +82,8 @@ class PostgresqlSession final : public SqlSession {
   // Makes a connection to one of the servers, the present one first.
   absl::Status Reach();
   absl::Status ReachPresent();
+  // Lets libpq make the connection, or fail to. Errors: DEADLINE_EXCEEDED without a message, UNAVAILABLE.
+  absl::Status Handshake(Deadline deadline);
   // P8. Errors: UNAVAILABLE.
   absl::Status ProveStandby();
   // Ends the connection. `lost`: it broke, or was silent for too long, while a caller waited for an answer.
@@ -93,6 +95,8 @@ class PostgresqlSession final : public SqlSession {
   absl::Status ErrorOf(const Result& result, std::string_view sql);
   // Waits for POLL* `events`. Errors: those of the end of the wait.
   absl::Status Wait(short events, Deadline deadline) const;
+  // `status`; DEADLINE_EXCEEDED becomes the error of a server that is late.
+  absl::Status OrLate(absl::Status status) const;
   Deadline EndOfAnswer() const;
   absl::Status TooLong() const;
   absl::Status Gone() const;
@@ -129,9 +133,10 @@ class PostgresqlSession final : public SqlSession {
 
   size_t at_ = 0;  // of the addresses, the present one
   pg_conn* connection_ = nullptr;
-  std::optional<Deadline> search_;                              // for a primary, since Begin() missed it
-  bool writes_ = false;                                         // the transaction
-  bool moved_ = false;                                          // the server said that it takes no writes
+  std::weak_ptr<void> computes_;    // a thread that was left with an earlier connection, until it ends
+  std::optional<Deadline> search_;  // for a primary, since Begin() missed it
+  bool writes_ = false;             // the transaction
+  bool moved_ = false;              // the server said that it takes no writes
   std::map<std::string, std::string, std::less<>> statements_;  // names of the prepared
   uint64_t prepared_ = 0;                                       // numbers the names
   std::deque<Sent> sent_;

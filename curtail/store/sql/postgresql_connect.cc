@@ -3,13 +3,17 @@
 // A session's connection: how it is made, how it waits, how it ends. postgresql.cc has what is said on it.
 #include <libpq-fe.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
+#include <future>
 #include <optional>
+#include <thread>
 
 #include "curtail/base/strings.h"
 #include "curtail/store/sql/postgresql.h"
@@ -19,6 +23,15 @@ namespace curtail::internal {
 namespace {
 
 constexpr Nanos kPauseOfConnect = std::chrono::milliseconds(50);
+// Ahead of the end of a wait in which libpq may compute.
+constexpr Nanos kGraceOfConnect = std::chrono::milliseconds(50);
+
+// A connection that libpq makes on a thread of its own.
+struct Attempt {
+  std::promise<absl::Status> result;
+  std::atomic<pid_t> thread{0};
+  std::atomic<bool> one_left{false};  // the caller or the thread; the other one ends the connection
+};
 
 struct Place {
   std::string host, port;
@@ -53,6 +66,30 @@ std::vector<std::string> AddressesOf(std::string_view list) {
     addresses.emplace_back(list.substr(0, comma));
   }
   return addresses;
+}
+
+// Errors: DEADLINE_EXCEEDED, UNAVAILABLE.
+absl::Status AwaitEvents(const pg_conn* connection, short events, Deadline deadline) {
+  pollfd entry{.fd = PQsocket(connection), .events = events, .revents = 0};
+  while (true) {
+    const Nanos left = deadline.Remaining();
+    const timespec timeout{.tv_sec = left.count() / 1'000'000'000, .tv_nsec = left.count() % 1'000'000'000};
+    const int ready = ppoll(&entry, 1, &timeout, nullptr);
+    if (ready > 0) return absl::OkStatus();
+    if (ready < 0 && errno != EINTR) return absl::UnavailableError("poll failed");
+    if (ready == 0 && deadline.Expired()) return absl::DeadlineExceededError("");
+  }
+}
+
+// Until libpq has made the connection, or cannot. Errors: those of AwaitEvents().
+absl::Status Shake(pg_conn* connection, Deadline deadline) {
+  PostgresPollingStatusType next = PGRES_POLLING_WRITING;
+  while (next != PGRES_POLLING_OK && next != PGRES_POLLING_FAILED && PQstatus(connection) != CONNECTION_BAD) {
+    absl::Status waited = AwaitEvents(connection, next == PGRES_POLLING_READING ? POLLIN : POLLOUT, deadline);
+    if (!waited.ok()) return waited;
+    next = PQconnectPoll(connection);
+  }
+  return absl::OkStatus();
 }
 
 bool IsSchema(std::string_view name) {
@@ -198,20 +235,37 @@ absl::Status PostgresqlSession::ReachPresent() {
   connection_ = PQconnectStartParams(keys.data(), values.data(), /*expand_dbname=*/0);
   if (connection_ == nullptr) return absl::ResourceExhaustedError("no memory for a connection");
   PQsetNoticeReceiver(connection_, [](void*, const PGresult*) {}, nullptr);
-  const Deadline deadline = EndOfAnswer();
-  for (PostgresPollingStatusType next = PGRES_POLLING_WRITING; next != PGRES_POLLING_OK;) {
-    if (PQstatus(connection_) == CONNECTION_BAD || next == PGRES_POLLING_FAILED)
-      return Lost("cannot be reached");
-    if (absl::Status waited = Wait(next == PGRES_POLLING_READING ? POLLIN : POLLOUT, deadline);
-        !waited.ok()) {
-      Drop();
-      return waited;
-    }
-    next = PQconnectPoll(connection_);
+  if (absl::Status shaken = OrLate(Handshake(EndOfAnswer())); !shaken.ok()) {
+    Drop();
+    return shaken;
   }
+  if (PQstatus(connection_) != CONNECTION_OK) return Lost("cannot be reached");
   was_there_ = true;
   return PQsetnonblocking(connection_, 1) == 0 && PQenterPipelineMode(connection_) == 1 ? absl::OkStatus()
                                                                                         : Lost();
+}
+
+absl::Status PostgresqlSession::Handshake(Deadline deadline) {
+  const char* const password = PQpass(connection_);
+  if (password == nullptr || *password == '\0') return Shake(connection_, deadline);
+  // A server may ask for 2^31 rounds of SCRAM. libpq computes them for half an hour, and nothing interrupts it.
+  if (!computes_.expired()) return absl::UnavailableError("a password's proof is still being computed");
+  const auto attempt = std::make_shared<Attempt>();
+  std::future<absl::Status> result = attempt->result.get_future();
+  std::thread([attempt, connection = connection_, deadline] {
+    attempt->thread.store(gettid(), std::memory_order_relaxed);
+    absl::Status status = Shake(connection, deadline);
+    if (attempt->one_left.exchange(true)) return PQfinish(connection);
+    attempt->result.set_value(std::move(status));
+  }).detach();
+  if (result.wait_for(deadline.Remaining() + kGraceOfConnect) == std::future_status::ready ||
+      attempt->one_left.exchange(true)) {
+    return result.get();
+  }
+  connection_ = nullptr;  // the thread ends it
+  computes_ = attempt;
+  setpriority(PRIO_PROCESS, static_cast<id_t>(attempt->thread.load(std::memory_order_relaxed)), 19);
+  return absl::DeadlineExceededError("");
 }
 
 Deadline PostgresqlSession::EndOfAnswer() const {
@@ -219,18 +273,13 @@ Deadline PostgresqlSession::EndOfAnswer() const {
 }
 
 absl::Status PostgresqlSession::Wait(short events, Deadline deadline) const {
-  pollfd entry{.fd = PQsocket(connection_), .events = events, .revents = 0};
-  while (true) {
-    const Nanos left = deadline.Remaining();
-    const timespec timeout{.tv_sec = left.count() / 1'000'000'000, .tv_nsec = left.count() % 1'000'000'000};
-    const int ready = ppoll(&entry, 1, &timeout, nullptr);
-    if (ready > 0) return absl::OkStatus();
-    if (ready < 0 && errno != EINTR) return absl::UnavailableError("poll failed");
-    if (ready < 0 || !deadline.Expired()) continue;
-    const std::string late = Join("postgresql ", addresses_[at_], " did not answer in time");
-    if (deadline_.Expired()) return absl::DeadlineExceededError(late);
-    return absl::UnavailableError(late);
-  }
+  return OrLate(AwaitEvents(connection_, events, deadline));
+}
+
+absl::Status PostgresqlSession::OrLate(absl::Status status) const {
+  if (!absl::IsDeadlineExceeded(status)) return status;
+  const std::string late = Join("postgresql ", addresses_[at_], " did not answer in time");
+  return deadline_.Expired() ? absl::DeadlineExceededError(late) : absl::UnavailableError(late);
 }
 
 }  // namespace curtail::internal

@@ -3,9 +3,14 @@
 // SqlDatabase against a real PostgreSQL, which stalls and dies.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <cstdlib>
+#include <iostream>
 #include <thread>
 
 #include "curtail/base/internal/connection_counts.h"
@@ -13,6 +18,7 @@
 #include "curtail/base/temp_dir_testing.h"
 #include "curtail/base/testing.h"
 #include "curtail/rpc/mid_tier_testing.h"
+#include "curtail/rpc/transport/transport_testing.h"
 #include "curtail/store/sql/dialect.h"
 #include "curtail/store/sql/sql.h"
 #include "curtail/store/store_testing.h"
@@ -117,6 +123,14 @@ TEST(Postgresql, KeepsWhatWasWritten) {
                                  [&](const SqlRow& row) { rows.emplace_back(row.Text(0), row.Integer(1)); });
                 }).ok());
   EXPECT_THAT(rows, testing::ElementsAre(std::pair("", 0), std::pair(bytes, -kLarge)));
+}
+
+TEST(Postgresql, KeepsWhatAClientWithAPasswordWrote) {
+  setenv("PGPASSWORD", "secret", 1);  // which this server does not ask for
+  auto db = Open(OptionsFor("password"));
+  unsetenv("PGPASSWORD");
+  EXPECT_TRUE(Insert(*db, 1, "a").ok());
+  EXPECT_EQ(Count(*db), 1);
 }
 
 TEST(Postgresql, AFailedWorkUndoesItselfOnly) {
@@ -283,6 +297,47 @@ TEST(Postgresql, AReadEndsAtItsDeadline) {
       db->Read(Deadline::In(std::chrono::milliseconds(50)), [](SqlSession&) { return absl::OkStatus(); })));
   TheServer().process.GoOn();
   EXPECT_EQ(Count(*db), 0);
+}
+
+// A server that has its client compute for half an hour: a password's proof of 2^31 rounds of SCRAM (RFC 5802).
+void AskForRounds(internal::UniqueFd connection, int stop) {
+  std::array<char, 4096> heard;
+  const auto hear = [&]() -> std::string_view {
+    if (!TestListener::Wait(connection.get(), stop)) return {};
+    return {heard.data(),
+            static_cast<size_t>(std::max<ssize_t>(read(connection.get(), heard.data(), heard.size()), 0))};
+  };
+  // A message of authentication, by its kind and its content.
+  const auto ask = [&](char kind, const std::string& content) {
+    const std::string bytes = std::string("R\0\0\0", 4) + static_cast<char>(8 + content.size()) +
+                              std::string(3, '\0') + kind + content;
+    send(connection.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  };
+  if (hear().size() == 8) send(connection.get(), "N", 1, MSG_NOSIGNAL);  // no TLS
+  hear();
+  ask(10, std::string("SCRAM-SHA-256\0\0", 15));
+  const std::string_view first = hear();
+  ask(11,
+      Join("r=", first.substr(std::min(first.size(), first.rfind("r=") + 2)), "x,s=c2FsdA==,i=2147483647"));
+  while (!hear().empty()) {
+  }
+}
+
+TEST(PostgresqlDeathTest, AServerThatAsksForTwoBillionRoundsIsLate) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto open = [] {
+    alarm(static_cast<unsigned>(kMaxTestWait / std::chrono::seconds(1)));
+    setenv("PGPASSWORD", "secret", 1);
+    const TestListener server(AskForRounds);
+    SqlOptions options;
+    options.path = "rounds";
+    options.postgresql = server.address();
+    options.busy_timeout = std::chrono::milliseconds(200);
+    const absl::Status status = SqlDatabase::Open(options).status();
+    std::cerr << status << std::endl;
+    _exit(absl::IsUnavailable(status) ? 0 : 1);  // a thread computes
+  };
+  EXPECT_EXIT(open(), testing::ExitedWithCode(0), "did not answer in time|still being computed");
 }
 
 // Property: writes of two databases, as two processes have them, take turns; each sees what those before it did.
