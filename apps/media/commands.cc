@@ -8,6 +8,7 @@
 #include "apps/media/audit.h"
 #include "apps/media/data.h"
 #include "apps/media/fill.h"
+#include "apps/media/videos.h"
 
 namespace curtail::media {
 namespace {
@@ -19,6 +20,39 @@ HostCommand AuditCommand() {
           .examples = "Examples:\n  media audit --data FOLDER",
           .flags = [data](Flags& flags) { flags.Add("--data", data.get(), "Folder of the stores"); },
           .run = [data] { return Audit(*data); }};
+}
+
+HostCommand RenderCommand() {
+  auto options = std::make_shared<RenderOptions>();
+  options->data.application = kApplication;
+  return {.name = "render",
+          .help = "Render the videos of the movies that are not there, by ffmpeg",
+          .examples = "Examples:\n  media render --data FOLDER --videos 8 --seconds 60",
+          .flags =
+              [options](Flags& flags) {
+                flags.Add("--data", &options->data.folder, "Folder of the stores");
+                flags.Add("--videos", &options->videos, "How many; movies share them", {1, 1000});
+                flags.Add("--seconds", &options->seconds, "The length of each", {1, 10'000});
+                flags.Add("--ffmpeg", &options->ffmpeg, "The program");
+              },
+          .run = [options] { return RenderVideos(*options); }};
+}
+
+HostCommand NginxCommand() {
+  auto options = std::make_shared<NginxOptions>();
+  options->data.application = kApplication;
+  return {.name = "nginx",
+          .help = "Serve the videos by an nginx in this process's place, to those who have a pass",
+          .examples = "Examples:\n  media nginx --listen 127.0.0.1:9000 --check 127.0.0.1:8000",
+          .flags =
+              [options](Flags& flags) {
+                flags.Add("--data", &options->data.folder, "Folder of the stores");
+                flags.Add("--listen", &options->listen, "HOST:PORT").Required();
+                flags.Add("--check", &options->check, "HOST:PORT of the load balancer, which knows passes")
+                    .Required();
+                flags.Add("--nginx", &options->nginx, "The program");
+              },
+          .run = [options] { return BecomeNginx(*options); }};
 }
 
 }  // namespace
@@ -42,6 +76,8 @@ std::vector<HostCommand> Commands() {
                },
            .run = [options] { return Fill(*options); }},
           AuditCommand(),
+          RenderCommand(),
+          NginxCommand(),
           apps::PostgresqlCommand(kApplication),
           apps::PostgresqlCommand(kApplication, "rental-db"),
           apps::PostgresqlCommand(kApplication, "ledger-db")};

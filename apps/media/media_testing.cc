@@ -28,10 +28,11 @@ absl::Status ReadPages(std::vector<Review>* reviews, List list) {
 }  // namespace
 
 void MediaTest::Start(const std::string& config, bool monolith) {
-  app_ = apps::StartApp(MEDIA_TOPOLOGY, {.config = config,
-                                         .monolith = monolith,
-                                         .set = {"load-balancer.replicas=0", "data=" + Folder()},
-                                         .options = {.admin = true}});
+  app_ = apps::StartApp(MEDIA_TOPOLOGY,
+                        {.config = config,
+                         .monolith = monolith,
+                         .set = {"load-balancer.replicas=0", "movie-files.replicas=0", "data=" + Folder()},
+                         .options = {.admin = true}});
   front_ = Connect("front-end");
   for (int repeat = 0; repeat < 2; ++repeat) {  // finds all
     ASSERT_EQ(std::system(Join(MEDIA_PROGRAM, " fill --quiet --users ", kUsers, " --movies ", kFilms,

@@ -1,8 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Starts the whole application, loads it, and uses it over REST. Usage: up_test.py FORM CURTAIL MEDIA"""
+import base64
+import hashlib
+import hmac
+import http.client
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -11,12 +16,15 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../kit/testing"))
 from rest import MAX_WAIT_S, rest  # noqa: E402
 
-FORMS = {"processes": ["--stores", "postgresql,rental-db,ledger-db", "--scale", "2"], "monolith": ["--monolith"]}
-PROCESSES = {"processes": 32, "monolith": 5}
+FORMS = {"processes": ["--stores", "postgresql,rental-db,ledger-db", "--scale", "2"], "monolith": ["--monolith"],
+         "nginx": ["--variant", "movie-files=nginx"]}
+PROCESSES = {"processes": 40, "monolith": 6, "nginx": 27}
+SKIPPED = 77
+SEGMENT = bytes(range(256)) * 2000
 
 
-def use(address):
-    """Two users add a movie and review it, as clients of HTTP do."""
+def use(address, files, data):
+    """A user adds a movie, reviews, rents and watches it, as clients of HTTP do."""
     credentials = {"name": "eve", "password": "a password"}
     status, session = rest(address, "POST", "/v1/users", credentials)
     assert status == 200, session
@@ -66,6 +74,7 @@ def use(address):
     assert rest(address, "GET", f"/v1/movies/{added['id']}/rating/mine", token=token)[1] == page["rating"]
 
     rent(address, token, added["id"])
+    watch(address, files, data, token, session["user"], added["id"])
     assert rest(address, "DELETE", "/v1/sessions", token=token)[0] == 200
     while rest(address, "POST", "/v1/reviews", {**review, "stars": 11}, token)[0] != 401:  # at the other front end within a second
         assert time.monotonic() < deadline
@@ -98,7 +107,90 @@ def rent(address, token, movie):
     assert [one["state"] for one in mine] == ["REFUNDED", "REFUSED"], mine
 
 
+def get(address, path, headers=None):
+    """Status, headers and bytes of a path, which is sent as it is."""
+    connection = http.client.HTTPConnection(address, timeout=MAX_WAIT_S)
+    connection.request("GET", path, headers=headers or {})
+    reply = connection.getresponse()
+    return reply.status, reply.headers, reply.read()
+
+
+def write_video(folder):
+    """A video of two segments, in the form that `media render` gives it."""
+    os.makedirs(folder + "/300k")
+    files = {"main.m3u8": "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=300000,RESOLUTION=320x180\n300k/index.m3u8\n",
+             "300k/index.m3u8": "#EXTM3U\n#EXTINF:4.0,\nseg000.ts\n#EXTINF:4.0,\nseg001.ts\n#EXT-X-ENDLIST\n"}
+    for name, text in files.items():
+        with open(f"{folder}/{name}", "w", encoding="ascii") as file:
+            file.write(text)
+    for number in range(2):
+        with open(f"{folder}/300k/seg00{number}.ts", "wb") as file:
+            file.write(SEGMENT[number:])
+
+
+def sign(data, user, movie, rental, ends_s):
+    """A pass as the application signs it."""
+    with open(data + "/secret", "rb") as file:
+        secret = file.read()
+
+    def encode(raw):
+        return base64.urlsafe_b64encode(raw).rstrip(b"=")
+
+    claims = {"iss": "media streams", "sub": str(user), "jti": f"{movie}.{rental}.{ends_s * 1000}", "exp": int(time.time()) + 1000}
+    text = encode(b'{"alg":"HS256"}') + b"." + encode(json.dumps(claims).encode())
+    return (text + b"." + encode(hmac.new(secret, text, hashlib.sha256).digest())).decode()
+
+
+def watch(address, files, data, token, user, movie):
+    """A player with a pass gets the files of its movie, until the rental is refunded."""
+    assert rest(address, "GET", f"/v1/movies/{movie}/video")[0] == 404
+    write_video(data + "/videos/0")
+    assert rest(address, "GET", f"/v1/movies/{movie}/video")[1]["lengthMs"] == 8000
+    assert rest(address, "POST", f"/v1/movies/{movie}/streams", None, token)[0] == 400, "not rented"
+    rental = rest(address, "POST", "/v1/rentals", {"movie": movie, "days": 1}, token)[1]
+    status, ticket = rest(address, "POST", f"/v1/movies/{movie}/streams", None, token)
+    assert status == 200 and ticket["endsMs"] == rental["endsMs"], ticket
+    path = ticket["playlist"].removesuffix("main.m3u8")
+    status, headers, body = get(files, ticket["playlist"])
+    assert status == 200 and b"300k/index.m3u8" in body, (status, body)
+    assert headers["content-type"] == "application/vnd.apple.mpegurl", headers
+
+    def status_of(path):
+        return get(files, path)[0]
+
+    for name in ("../secret", "300k/../../secret", "%2e%2e/secret", "300k/%2e%2e/%2e%2e/secret", "poster.png"):
+        assert status_of(path + name) in (400, 403, 404), name
+    assert status_of(path.replace(f"/{movie}/", "/7/") + "main.m3u8") == 403, "a foreign pass"
+    assert status_of(path[:-5] + "AAAA/main.m3u8") == 403, "a forged pass"
+    now_s = int(time.time())
+    mine = sign(data, user, movie, rental["id"], now_s + 100)
+    assert status_of(f"/v1/streams/{movie}/{mine}/main.m3u8") == 200, "signed as the application does"
+    ended = sign(data, user, movie, rental["id"], now_s - 100)
+    assert status_of(f"/v1/streams/{movie}/{ended}/main.m3u8") == 410
+
+    assert rest(address, "POST", f"/v1/rentals/{rental['id']}/refund", None, token)[0] == 200
+    deadline = time.monotonic() + 10.5
+    while status_of(ticket["playlist"]) == 200:
+        assert time.monotonic() < deadline, "a refund takes effect within 10 s"
+    assert status_of(ticket["playlist"]) == 403
+    assert status_of(path + "300k/seg000.ts") == 403
+
+    rental = rest(address, "POST", "/v1/rentals", {"movie": movie, "days": 1}, token)[1]
+    ticket = rest(address, "POST", f"/v1/movies/{movie}/streams", None, token)[1]
+    segment = ticket["playlist"].replace("main.m3u8", "300k/seg001.ts")
+    status, headers, body = get(files, segment)
+    assert status == 200 and body == SEGMENT[1:] and headers["content-type"] == "video/mp2t", (status, headers)
+    status, headers, body = get(files, segment, {"range": "bytes=1000-1999"})
+    assert status == 206 and body == SEGMENT[1001:2001], status
+    assert headers["content-range"] == f"bytes 1000-1999/{len(SEGMENT) - 1}", headers
+    assert get(files, segment, {"range": "bytes=9999999-"})[0] == 416
+    assert rest(address, "POST", f"/v1/rentals/{rental['id']}/refund", None, token)[0] == 400, "it was watched"
+
+
 def main(form, curtail, media):
+    if form == "nginx" and shutil.which("nginx") is None:
+        print("nginx is not installed")
+        sys.exit(SKIPPED)
     with tempfile.TemporaryDirectory() as scratch:
         env = {**os.environ, "XDG_RUNTIME_DIR": scratch, "XDG_STATE_HOME": scratch + "/state", "NO_COLOR": "1",
                "PATH": os.path.dirname(media) + ":" + os.environ["PATH"]}
@@ -118,7 +210,8 @@ def main(form, curtail, media):
                     scratch + "/run.json", codes=(0, 98))
                 result = json.load(open(scratch + "/run.json"))["runs"][0]
                 assert result["requests"]["ok"] == result["requests"]["sent"] == 20, result
-            use(next(p["address"] for p in processes if p["service"] == "load-balancer"))
+            addresses = {p["service"]: p["address"] for p in processes}
+            use(addresses["load-balancer"], addresses["movie-files"], scratch + "/state/curtail/media")
             films = scratch + "/films"
             os.mkdir(films)
             with open(films + "/a.json", "w", encoding="ascii") as file:

@@ -137,7 +137,12 @@ absl::Status Topology::MakeMonolith() {
   std::vector<ServiceSpec> kept;
   for (const ServiceSpec& s : services) {
     if (!s.IsHosted()) {
-      kept.push_back(s);
+      ServiceSpec& other = kept.emplace_back(s);
+      for (Wiring& call : other.calls) {
+        if (!Find(call.service)->IsHosted()) continue;
+        call.as = call.name();
+        call.service = whole.name;
+      }
       continue;
     }
     if (s.run.front() != old.run.front()) {

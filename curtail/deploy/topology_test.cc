@@ -183,14 +183,19 @@ TEST(TopologyTest, AMonolithIsOneProcessAndItsStores) {
                           "cache=c:1,c:2", "--config", "FIB1"));
   Topology balanced = Parsed(R"(application: x
 services:
-  a: {run: x --service a, calls: [store], entry: true}
-  balancer: {run: "gateway ${a.address} --listen ${address}", protocol: http, calls: [a]}
+  a: {run: x --service a, calls: [store, b], entry: true}
+  b: {run: x --service b}
+  balancer: {run: "gateway ${a.address} ${b.target} --listen ${address}", protocol: http, calls: [a, b]}
   store: {run: "memcached -s ${address}", protocol: memcached}
 )");
   ASSERT_TRUE(balanced.MakeMonolith().ok());
   std::vector<std::string> order;
   for (const ServiceSpec& service : balanced.services) order.push_back(service.name);
   EXPECT_THAT(order, ElementsAre("store", "a", "balancer"));
+  EXPECT_THAT(
+      *CommandOf(balanced, *balanced.Find("balancer"), 0, {{"a", {"a:1"}}, {"balancer", {"h:1"}}}, {}),
+      ElementsAre("gateway", "a:1", "a:1", "--listen", testing::_))
+      << "what it calls is in the one process";
   Topology two = Parsed("application: x\nservices:\n  a: {run: a, calls: [b], entry: true}\n  b: {run: b}\n");
   EXPECT_THAT(std::string(two.MakeMonolith().message()), HasSubstr("b is another program"));
 }

@@ -472,9 +472,9 @@ absl::StatusOr<std::unique_ptr<Gateway>> Gateway::Start(GatewayOptions options, 
       !methods.empty() && options.channel.service_config.empty()) {
     options.channel.service_config = RetryConfig(options.retries, methods);
   }
-  std::unique_ptr<Transcoder> transcoder = Transcoder::Make(std::move(catalog));
-  for (const std::string& warning : transcoder->warnings())
-    Log(Severity::kWarning, warning, {}, "curtail-gateway");
+  absl::StatusOr<std::unique_ptr<Transcoder>> transcoder =
+      Transcoder::Make(std::move(catalog), options.services);
+  if (!transcoder.ok()) return transcoder.status();
   absl::StatusOr<StaticFiles> files = StaticFiles::Make(std::exchange(options.files, {}));
   if (!files.ok()) return files.status();
   for (const std::string_view path : files->paths()) {

@@ -183,6 +183,13 @@ TEST_F(GatewayStreamTest, RawBytesMayBeAPart) {
   EXPECT_THAT(Ask("GET /v1/watch/a?failWith=11"), StartsWith("HTTP/1.1 400")) << "JSON has no ranges";
 }
 
+TEST_F(GatewayStreamTest, AThingThatIsNotFoundMayBeGone) {
+  options_.forward_headers = {"x-gone"};
+  EXPECT_THAT(Ask("GET /v1/scan/a?failWith=5", {}, "x-gone: true\r\n"), StartsWith("HTTP/1.1 410 Gone\r\n"));
+  EXPECT_THAT(Ask("GET /v1/scan/a?failWith=7", {}, "x-gone: true\r\n"), StartsWith("HTTP/1.1 403"));
+  EXPECT_THAT(Ask("GET /v1/scan/a?failWith=5"), StartsWith("HTTP/1.1 404"));
+}
+
 TEST_F(GatewayStreamTest, AnErrorBreaksRawBytesOff) {
   Peer peer = Connect();
   Send(peer, "GET /v1/scan/a?count=1&titleBytes=3&failWith=13");

@@ -502,6 +502,16 @@ TEST_F(GatewayTest, WrongOptionsAreErrors) {
   options_.forward_headers.clear();
   options_.listen = gateway().address();
   EXPECT_EQ(Gateway::Start(options_, *catalog).status().code(), absl::StatusCode::kAlreadyExists);
+  options_.services = {"library.Librarian"};
+  EXPECT_EQ(Gateway::Start(options_, *catalog).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(GatewayTest, ServesNoOtherServiceThanAsked) {
+  options_.services = {"grpc.health.v1.Health"};
+  EXPECT_THAT(Ask("GET /v1/shelves/1/books/2"), StartsWith("HTTP/1.1 404"));
+  EXPECT_THAT(Ask("POST /library.Library/GetBook"), StartsWith("HTTP/1.1 404"));
+  EXPECT_THAT(Ask("POST /grpc.health.v1.Health/Check", "{}", "content-type: application/json\r\n"),
+              StartsWith("HTTP/1.1 200"));
 }
 
 }  // namespace

@@ -207,18 +207,20 @@ struct Transcoder::Impl {
 Transcoder::Transcoder(Catalog catalog) : catalog_(std::move(catalog)) {}
 Transcoder::~Transcoder() = default;
 
-std::unique_ptr<Transcoder> Transcoder::Make(Catalog catalog) {
+absl::StatusOr<std::unique_ptr<Transcoder>> Transcoder::Make(Catalog catalog,
+                                                             const std::vector<std::string>& services) {
   std::unique_ptr<Transcoder> self(new Transcoder(std::move(catalog)));
   const pb::DescriptorPool* pool = pb::DescriptorPool::generated_pool();
+  std::vector<std::string> missing = services;
   for (const CatalogMethod& method : self->catalog_.ListMethods()) {
+    const std::string& service = method.descriptor->service()->full_name();
+    if (!services.empty() && std::ranges::find(services, service) == services.end()) continue;
+    std::erase(missing, service);
     pool = method.descriptor->file()->pool();
     self->AddRoutes(method);
   }
-  // Find() takes the first that matches.
-  std::ranges::stable_sort(self->routes_, [](const Route& a, const Route& b) {
-    if (a.path.IsMoreSpecificThan(b.path)) return true;
-    return !b.path.IsMoreSpecificThan(a.path) && a.verb != kAnyVerb && b.verb == kAnyVerb;
-  });
+  if (!missing.empty())
+    return absl::InvalidArgumentError(Join("the target has no service ", missing.front()));
   self->impl_ = std::make_unique<Impl>(pool);
   return self;
 }

@@ -29,6 +29,7 @@ std::string_view ReasonOf(int status) {
                                                                   {404, "Not Found"},
                                                                   {405, "Method Not Allowed"},
                                                                   {409, "Conflict"},
+                                                                  {410, "Gone"},
                                                                   {413, "Content Too Large"},
                                                                   {416, "Range Not Satisfiable"},
                                                                   {421, "Misdirected Request"},

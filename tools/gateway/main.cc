@@ -65,6 +65,9 @@ void AddFlags(CLI::App& app, Flags* f) {
   app.add_option("--proto", f->protos,
                  "The .proto file of a service; by default the server's reflection is asked");
   app.add_option("-I,--import-path", f->import_paths, "Where --proto finds imports");
+  app.add_option(
+      "--service", f->options.services,
+      "A service whose methods are served, by its full name; may be repeated [all that TARGET has]");
   app.add_option("--forward-header", f->options.forward_headers,
                  "A header that calls carry as metadata; no others do, credentials included");
   app.add_option(

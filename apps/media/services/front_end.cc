@@ -9,7 +9,9 @@
 #include "apps/kit/forward.h"
 #include "apps/media/data.h"
 #include "curtail/base/rng.h"
+#include "curtail/rpc/async_stream.h"
 #include "media.curtail.h"
+#include "streams.curtail.h"
 
 namespace curtail::media {
 
@@ -60,10 +62,36 @@ struct FrontEndService final : Media::CoroutineService {
     if (part.ok() && part->has_review()) reply->Swap(part->mutable_review());
   }
 
+  Coroutine CheckStream(Context& ctx, const StreamPass& request, StreamTicket* reply) override {
+    auto [video] = co_await WhenAll(ctx, Ask(streaming, Streaming::kCheck, request));
+    if (!video.ok()) co_return video.status();
+    ctx.AddInitialMetadata("video", video->name());
+    reply->set_pass(request.pass());
+    co_return absl::OkStatus();
+  }
+
+  Coroutine WatchMovie(Context& ctx, const WatchRequest& request,
+                       AsyncStreamWriter<google::api::HttpBody>& stream) override {
+    StreamOrder order;
+    order.set_user(apps::CallerOf(ctx));
+    order.set_movie(request.movie());
+    order.set_rendition(request.rendition());
+    order.set_from_ms(request.from_ms());
+    auto parts = streaming.Watch(ctx, order, kAsync);
+    for (google::api::HttpBody part; co_await parts.Read(&part);) {
+      if (co_await stream.Write(part)) continue;
+      parts.Cancel();
+      break;
+    }
+    co_return co_await parts.Finish();
+  }
+
   std::vector<DeclaredPath> Paths() const override {
     return {{"Register", {User::kServiceName}},
             {"Logout", {User::kServiceName}},
-            {"Compose", {ids, movies, texts, ratings, authors}}};
+            {"Compose", {ids, movies, texts, ratings, authors}},
+            {"CheckStream", {streaming}},
+            {"WatchMovie", {streaming}}};
   }
 
   Env& env;
@@ -73,6 +101,7 @@ struct FrontEndService final : Media::CoroutineService {
   const Text::Stub texts = env.Stub<Text>("text");
   const Rating::Stub ratings = env.Stub<Rating>("rating");
   const Authors::Stub authors = env.Stub<Authors>("user");
+  const Streaming::Stub streaming = env.Stub<Streaming>("streaming");
   // Numbers of requests: random, as other front ends have theirs.
   const uint64_t first_request = RandomStart();
   std::atomic<uint64_t> requests{0};

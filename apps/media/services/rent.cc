@@ -172,6 +172,35 @@ struct RentService final : Rent::CoroutineService {
     return status;
   }
 
+  Coroutine Current(Context& ctx, const RentOrder& request, Rental* reply) override {
+    constexpr uint64_t kNewest = 100;  // rentals of one movie that are looked at
+    absl::Status unread;
+    absl::Status status = co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
+      return s.Query(Join(kShownRentals, "rentals.movie = ?2 ORDER BY rentals.id DESC LIMIT ?3"),
+                     {request.user(), request.movie(), kNewest}, [&](const SqlRow& row) {
+                       Rental one;
+                       unread.Update(Show(row, &one));
+                       if (one.state() == Rental::ACTIVE && one.ends_ms() > reply->ends_ms())
+                         reply->Swap(&one);
+                     });
+    });
+    if (status.ok()) status = unread;
+    if (status.ok() && reply->id() == 0)
+      status = absl::FailedPreconditionError("you have no active rental of this movie");
+    co_return status;
+  }
+
+  Coroutine Watched(Context& ctx, const RentalQuery& request, Rental* reply) override {
+    Charge ignored;
+    absl::Status status = co_await Find(ctx, request, reply, &ignored);
+    if (!status.ok() || reply->state() != Rental::ACTIVE || reply->watched()) co_return status;
+    status = co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      return s.Execute("UPDATE rentals SET watched = 1 WHERE id = ?1 AND refunded = 0", {request.rental()});
+    });
+    if (!status.ok()) co_return status;
+    co_return co_await Find(ctx, request, reply, &ignored);
+  }
+
   Coroutine Mine(Context& ctx, const RentalsOf& request, RentalList* reply) override {
     const uint64_t limit = apps::LimitOf(request.limit());
     absl::Status unread;
@@ -186,7 +215,12 @@ struct RentService final : Rent::CoroutineService {
   }
 
   std::vector<DeclaredPath> Paths() const override {
-    return {{"Rent", {info, unique_id, payments}}, {"Refund", {payments}}, {"Mine", {}}, {"State", {}}};
+    return {{"Rent", {info, unique_id, payments}},
+            {"Refund", {payments}},
+            {"Mine", {}},
+            {"State", {}},
+            {"Current", {}},
+            {"Watched", {}}};
   }
 
   SqlDatabase& db;

@@ -15,6 +15,7 @@
 
 #include "apps/kit/blobs/download_places.h"
 #include "apps/kit/blobs/media_files.h"
+#include "apps/kit/blobs/range_headers.h"
 #include "apps/kit/data/folder.h"
 #include "apps/kit/once.h"
 #include "apps/social/data.h"
@@ -136,7 +137,7 @@ struct MediaFrontendService final : MediaFrontend::CoroutineService {
     MediaItem item;
     if (absl::Status seen = co_await See(ctx, query, &item); !seen.ok()) co_return seen;
     const absl::StatusOr<apps::ByteRange> range = apps::RangeOf(query.range(), item.bytes());
-    AddRangeHeaders(ctx, range, item.bytes());
+    apps::AddRangeHeaders(ctx, range, item.bytes());
     stream.SendInitialMetadata();
     if (!range.ok()) co_return range.status();
     apps::DownloadPlaces::Hold place(item.type().starts_with("video/") ? videos : images, ctx);
@@ -170,14 +171,6 @@ struct MediaFrontendService final : MediaFrontend::CoroutineService {
       if (!co_await stream.Write(part)) co_return stream.status();
     }
     co_return absl::OkStatus();
-  }
-
-  static void AddRangeHeaders(Context& ctx, const absl::StatusOr<apps::ByteRange>& range, uint64_t size) {
-    ctx.AddInitialMetadata("accept-ranges", "bytes");
-    if (!range.ok()) return ctx.AddInitialMetadata("content-range", Join("bytes */", size));
-    if (!range->part) return;
-    const uint64_t last = range->from + range->bytes - 1;
-    ctx.AddInitialMetadata("content-range", Join("bytes ", range->from, "-", last, "/", size));
   }
 
   // NOT_FOUND: the viewer may not see it, or not yet.

@@ -7,7 +7,7 @@
 namespace curtail::gateway::internal {
 namespace {
 
-constexpr std::string_view kContentRange = "content-range";
+constexpr std::string_view kContentRange = "content-range", kGone = "gone";
 
 // `raw`: headers of ranges keep their names, and a part of the bytes is 206.
 void AddMetadata(const Metadata& metadata, bool raw, HttpReply* reply) {
@@ -39,6 +39,8 @@ HttpReply AnswerForm::Whole(const absl::Status& status, std::string_view message
   const bool raw = route_ != nullptr && route_->raw_reply;
   const bool ranged = metadata.initial.Find(kContentRange) || metadata.trailing.Find(kContentRange);
   if (raw && ranged && status.code() == absl::StatusCode::kOutOfRange) reply.status = 416;
+  const bool gone = metadata.initial.Find(kGone) || metadata.trailing.Find(kGone);
+  if (gone && status.code() == absl::StatusCode::kNotFound) reply.status = 410;
   AddMetadata(metadata.initial, raw, &reply);
   AddMetadata(metadata.trailing, raw, &reply);
   reply.headers.emplace_back("content-type", body.ok() ? std::move(body->type) : std::string(kJson));

@@ -33,7 +33,7 @@ class AnswerForm {
   const std::optional<WebForm>& web() const { return web_; }
 
   // A whole answer. `message` is ignored unless `status` is OK. With a content-range in the metadata the
-  // status of raw bytes is 206, and 416 for OUT_OF_RANGE.
+  // status of raw bytes is 206, and 416 for OUT_OF_RANGE. With `gone` there, that of NOT_FOUND is 410.
   HttpReply Whole(const absl::Status& status, std::string_view message, const ReplyMetadata& metadata) const;
 
   // 405: the path is for these verbs only.

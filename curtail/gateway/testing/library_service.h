@@ -87,6 +87,7 @@ class LibraryService final : public library::Library::Service {
       ctx.AddInitialMetadata("content-range", Join(*range, "/9"));
       stream.SendInitialMetadata();
     }
+    if (const auto gone = ctx.metadata().Find("x-gone")) ctx.AddInitialMetadata("gone", *gone);
     google::api::HttpBody page;
     page.set_content_type("text/plain");
     for (int i = 0; i < request.count(); ++i) {

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Videos, photos and passes of the whole application, over HTTP as players use them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+
+#include "apps/kit/accounts/secrets.h"
+#include "apps/kit/wall_clock.h"
+#include "apps/media/media_testing.h"
+#include "apps/media/rentals.h"
+#include "apps/media/videos.h"
+#include "curtail/base/strings.h"
+#include "rentals.curtail.h"
+#include "streams.curtail.h"
+
+namespace curtail::media {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr size_t kSegmentBytes = 300'000;  // more than a message of the stream
+
+std::string SegmentOf(int video, int number) {
+  return std::string(kSegmentBytes, static_cast<char>('a' + 10 * video + number));
+}
+
+// Writes files with a form that `media render` gives them; only their bytes are not a picture's.
+void WriteVideo(const std::string& folder, int video) {
+  std::filesystem::create_directories(folder + "/300k");
+  std::ofstream(folder + "/main.m3u8")
+      << "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=300000,RESOLUTION=320x180\n300k/index.m3u8\n";
+  std::ofstream(folder + "/300k/index.m3u8")
+      << "#EXTM3U\n#EXTINF:4.000000,\nseg000.ts\n#EXTINF:3.520000,\nseg001.ts\n#EXT-X-ENDLIST\n";
+  for (int i = 0; i < 2; ++i) std::ofstream(Join(folder, "/300k/seg00", i, ".ts")) << SegmentOf(video, i);
+  std::ofstream(folder + "/poster.png") << "\x89PNG\r\n\x1a\n" << video;
+}
+
+class Streams : public MediaTest {
+ protected:
+  void SetUp() override {
+    MediaTest::SetUp();
+    for (int video = 0; video < 2; ++video) WriteVideo(Join(Folder(), "/videos/", video), video);
+    streaming_ = Connect("streaming");
+    while (films_[other_].id % 2 == films_[0].id % 2) ++other_;  // with the other video
+  }
+
+  absl::Status Open(size_t user, size_t film, StreamTicket* ticket) const {
+    MovieRequest request;
+    request.set_token(users_[user].token), request.set_movie(films_[film].id);
+    Context ctx(kMaxTestWait);
+    return media().OpenStream(ctx, request, ticket);
+  }
+
+  // What a player gets of a file: its bytes, or the error.
+  absl::StatusOr<std::string> Get(const StreamPass& pass, const std::string& range = {}) const {
+    Context ctx(kMaxTestWait);
+    if (!range.empty()) ctx.AddMetadata("range", range);
+    auto reader = MovieFiles::Stub(streaming_.get()).Get(ctx, pass);
+    std::string bytes;
+    for (google::api::HttpBody part; reader.Read(&part);) bytes += part.data();
+    const absl::Status status = reader.Finish();
+    if (!status.ok()) return status;
+    return bytes;
+  }
+  absl::StatusCode CodeOf(const StreamPass& pass) const { return Get(pass).status().code(); }
+  StreamPass PassOf(const StreamTicket& ticket, const std::string& file, size_t film = 0) const {
+    StreamPass pass;
+    pass.set_movie(films_[film].id), pass.set_pass(ticket.pass()), pass.set_file(file);
+    return pass;
+  }
+
+  std::unique_ptr<Channel> streaming_;
+  size_t other_ = 1;
+};
+
+TEST_F(Streams, ARentedMovieIsSentAndThenNotRefunded) {
+  StreamTicket ticket;
+  EXPECT_TRUE(absl::IsFailedPrecondition(Open(0, 0, &ticket))) << "not rented";
+  Rental rental, later;
+  ASSERT_TRUE(RentMovie(0, 0, 1, &rental).ok());
+  ASSERT_TRUE(RentMovie(0, 0, 2, &later).ok());
+  const absl::Status opened = Open(0, 0, &ticket);
+  ASSERT_TRUE(opened.ok()) << opened;
+  EXPECT_EQ(ticket.ends_ms(), later.ends_ms()) << "the rental that ends last";
+  EXPECT_EQ(ticket.playlist(), Join("/v1/streams/", films_[0].id, "/", ticket.pass(), "/main.m3u8"));
+  EXPECT_TRUE(absl::IsFailedPrecondition(Open(1, 0, &ticket))) << "another user";
+  ASSERT_TRUE(Open(0, 0, &ticket).ok());
+
+  auto got = Get(PassOf(ticket, "main.m3u8"));
+  ASSERT_TRUE(got.ok()) << got.status();
+  EXPECT_THAT(*got, HasSubstr("300k/index.m3u8"));
+  Rental ignored;
+  got = Get(PassOf(ticket, "300k/seg001.ts"), "bytes=299990-");
+  ASSERT_TRUE(got.ok()) << got.status();
+  const int video = static_cast<int>(films_[0].id % 2);
+  EXPECT_EQ(*got, SegmentOf(video, 1).substr(299'990));
+  got = Get(PassOf(ticket, "300k/seg000.ts"));
+  ASSERT_TRUE(got.ok()) << got.status();
+  EXPECT_TRUE(*got == SegmentOf(video, 0));
+  EXPECT_TRUE(absl::IsOutOfRange(Get(PassOf(ticket, "300k/seg000.ts"), "bytes=300000-").status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(RefundRental(0, later.id(), &ignored))) << "it was watched";
+  EXPECT_TRUE(RefundRental(0, rental.id(), &ignored).ok()) << "the other rental was not";
+}
+
+TEST_F(Streams, APassIsWorthNothingAfterARefund) {
+  Rental rental;
+  ASSERT_TRUE(RentMovie(0, 0, 1, &rental).ok());
+  StreamTicket ticket;
+  ASSERT_TRUE(Open(0, 0, &ticket).ok());
+  EXPECT_TRUE(Get(PassOf(ticket, "300k/index.m3u8")).ok());
+  ASSERT_TRUE(RefundRental(0, rental.id(), &rental).ok()) << "a playlist is not watching";
+  EXPECT_EQ(CodeOf(PassOf(ticket, "300k/index.m3u8")), absl::StatusCode::kPermissionDenied);
+  EXPECT_EQ(CodeOf(PassOf(ticket, "300k/seg000.ts")), absl::StatusCode::kPermissionDenied);
+  EXPECT_TRUE(absl::IsFailedPrecondition(Open(0, 0, &ticket)));
+}
+
+TEST_F(Streams, RefuseForeignAndForgedPassesAndOtherFiles) {
+  Rental rental;
+  ASSERT_TRUE(RentMovie(0, 0, 1, &rental).ok());
+  StreamTicket ticket;
+  ASSERT_TRUE(Open(0, 0, &ticket).ok());
+  const absl::StatusCode refused = absl::StatusCode::kPermissionDenied;
+  EXPECT_EQ(CodeOf(PassOf(ticket, "main.m3u8", other_)), refused) << "another movie";
+  for (const char* file : {"../0/main.m3u8", "300k/../main.m3u8", "..", "/etc/passwd", "poster.png", "",
+                           ".ts", "300k/.hidden.ts", "%2e%2e/main.m3u8"})
+    EXPECT_EQ(CodeOf(PassOf(ticket, file)), refused) << file;
+  EXPECT_EQ(CodeOf(PassOf(ticket, "300k/seg999.ts")), absl::StatusCode::kNotFound);
+  StreamTicket forged = ticket;
+  forged.set_pass(users_[0].token);
+  EXPECT_EQ(CodeOf(PassOf(forged, "main.m3u8")), refused) << "the token of a session";
+  forged.set_pass(ticket.pass().substr(0, ticket.pass().size() - 4) + "AAAA");
+  EXPECT_EQ(CodeOf(PassOf(forged, "main.m3u8")), refused);
+
+  // As the service signs passes: of a rental that has ended, and of one that never was.
+  apps::DataOptions data;
+  data.application = "media", data.folder = Folder();
+  const auto secret = apps::TokenSecret(data);
+  ASSERT_TRUE(secret.ok()) << secret.status();
+  const int64_t now_s = apps::NowMs() / 1000;
+  const auto sign = [&](uint64_t number, int64_t ends_s) {
+    forged.set_pass(apps::SignToken(*secret, "media streams", users_[0].id,
+                                    Join(films_[0].id, ".", number, ".", ends_s * 1000), now_s,
+                                    now_s + 1000));
+    return PassOf(forged, "main.m3u8");
+  };
+  EXPECT_TRUE(Get(sign(rental.id(), now_s + 100)).ok());
+  EXPECT_EQ(CodeOf(sign(7, now_s + 100)), refused);
+  EXPECT_EQ(CodeOf(sign(rental.id(), now_s - 1)), absl::StatusCode::kNotFound) << "gone";
+  Context ctx(kMaxTestWait);
+  StreamTicket checked;
+  EXPECT_TRUE(absl::IsUnauthenticated(media().CheckStream(ctx, sign(rental.id(), now_s - 1), &checked)));
+}
+
+TEST_F(Streams, AreWatchedOverGrpcFromATimeOn) {
+  WatchRequest request;
+  request.set_token(users_[0].token), request.set_movie(films_[0].id);
+  const auto watch = [&](std::string* bytes) {
+    Context ctx(kMaxTestWait);
+    auto reader = media().WatchMovie(ctx, request);
+    for (google::api::HttpBody part; reader.Read(&part);) *bytes += part.data();
+    return reader.Finish();
+  };
+  std::string bytes;
+  EXPECT_TRUE(absl::IsFailedPrecondition(watch(&bytes)));
+  Rental rental;
+  ASSERT_TRUE(RentMovie(0, 0, 1, &rental).ok());
+  const int video = static_cast<int>(films_[0].id % 2);
+  absl::Status status = watch(&bytes);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_TRUE(bytes == SegmentOf(video, 0) + SegmentOf(video, 1));
+  request.set_rendition("300k"), request.set_from_ms(4000);
+  bytes.clear();
+  status = watch(&bytes);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_TRUE(bytes == SegmentOf(video, 1));
+  request.set_rendition("9000k");
+  EXPECT_TRUE(absl::IsInvalidArgument(watch(&bytes)));
+  EXPECT_TRUE(RentalsOf(0)[0].watched());
+}
+
+TEST_F(Streams, AMovieHasAVideoAndPhotos) {
+  MovieRequest request;
+  request.set_movie(films_[0].id);
+  Video video;
+  PhotoList photos;
+  Context one(kMaxTestWait), two(kMaxTestWait), three(kMaxTestWait), four(kMaxTestWait), five(kMaxTestWait);
+  ASSERT_TRUE(media().GetVideo(one, request, &video).ok());
+  ASSERT_EQ(video.renditions_size(), 1);
+  EXPECT_EQ(video.renditions(0).bits_per_s(), 300'000u);
+  EXPECT_EQ(video.length_ms(), 7520u);
+  ASSERT_TRUE(media().ListPhotos(two, request, &photos).ok());
+  EXPECT_THAT(photos.names(), ElementsAre("poster.png"));
+  PhotoRequest photo;
+  photo.set_movie(films_[0].id), photo.set_name("poster.png");
+  google::api::HttpBody body;
+  ASSERT_TRUE(media().GetPhoto(three, photo, &body).ok());
+  EXPECT_EQ(body.content_type(), "image/png");
+  EXPECT_THAT(body.data(), StartsWith("\x89PNG"));
+  photo.set_name("../0/poster.png");
+  EXPECT_TRUE(absl::IsNotFound(media().GetPhoto(four, photo, &body)));
+  request.set_movie(7);
+  EXPECT_TRUE(absl::IsNotFound(media().GetVideo(five, request, &video)));
+}
+
+TEST(Render, MakesVideosThatAreReadAndSaysWhatIsMissing) {
+  const TempDir dir;
+  RenderOptions options;
+  options.data.application = "media", options.data.folder = dir.File("data");
+  options.videos = 1, options.seconds = 5;
+  const std::string render = Join(MEDIA_PROGRAM, " render --videos 1 --seconds 5 --data ", dir.File("data"));
+  EXPECT_NE(std::system((render + " --ffmpeg no-such-ffmpeg 2> " + dir.File("error")).c_str()), 0);
+  std::ifstream error(dir.File("error"));
+  EXPECT_THAT(std::string(std::istreambuf_iterator<char>(error), {}), HasSubstr("apt-get install ffmpeg"));
+  const absl::StatusOr<std::string> folder = VideoFolder(options.data);
+  ASSERT_TRUE(folder.ok());
+  auto videos = ReadVideos(*folder);
+  ASSERT_TRUE(videos.ok()) << videos.status();
+  EXPECT_TRUE(videos->empty()) << "nothing half done";
+  if (std::system("ffmpeg -version > /dev/null 2>&1") != 0) GTEST_SKIP() << "ffmpeg is not installed";
+  ASSERT_EQ(std::system(render.c_str()), 0);
+  videos = ReadVideos(*folder);
+  ASSERT_TRUE(videos.ok()) << videos.status();
+  ASSERT_EQ(videos->size(), 1u);
+  ASSERT_EQ((*videos)[0].renditions_size(), 3);
+  EXPECT_EQ((*videos)[0].length_ms(), 5000u);
+  EXPECT_EQ((*videos)[0].renditions(2).segments_size(), 2) << "of 4 s each";
+  EXPECT_EQ(std::system(render.c_str()), 0) << "all are there";
+}
+
+}  // namespace
+}  // namespace curtail::media
