@@ -8,6 +8,7 @@
 #include "apps/media/audit.h"
 #include "apps/media/data.h"
 #include "apps/media/fill.h"
+#include "apps/media/train.h"
 #include "apps/media/videos.h"
 
 namespace curtail::media {
@@ -36,6 +37,24 @@ HostCommand RenderCommand() {
                 flags.Add("--ffmpeg", &options->ffmpeg, "The program");
               },
           .run = [options] { return RenderVideos(*options); }};
+}
+
+HostCommand TrainCommand() {
+  auto options = std::make_shared<TrainOptions>();
+  return {.name = "train",
+          .help = "Learn from reviews which movies users like, and print the error for reviews held out",
+          .examples = "Examples:\n  media train  # a movie-recommender that is up uses it at once",
+          .flags =
+              [options](Flags& flags) {
+                flags.Add("--data", &options->data, "Folder of the stores, which gets the model");
+                flags.Add("--rank", &options->movies.rank, "Factors of a user and of a movie", {1, 256});
+                flags.Add("--iterations", &options->movies.iterations, "Turns of least squares", {1, 1000});
+                flags.Add("--regularization", &options->movies.regularization, "Weight of squared factors",
+                          {1e-6, 1e6});
+                flags.Add("--seed", &options->movies.seed, "Of the first factors and of what is held out");
+                flags.Add("--threads", &options->movies.threads, "Threads", {1, 256});
+              },
+          .run = [options] { return Train(*options); }};
 }
 
 HostCommand NginxCommand() {
@@ -78,6 +97,7 @@ std::vector<HostCommand> Commands() {
           AuditCommand(),
           RenderCommand(),
           NginxCommand(),
+          TrainCommand(),
           apps::PostgresqlCommand(kApplication),
           apps::PostgresqlCommand(kApplication, "rental-db"),
           apps::PostgresqlCommand(kApplication, "ledger-db")};

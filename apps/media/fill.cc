@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/media/fill.h"
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -65,18 +67,28 @@ class MediaFiller {
 
   absl::Status WriteReview(uint64_t number, const Media::Stub& stub) const {
     Rng rng(options_.seed + number);
-    const MovieTitle& title = known_[rng.Below(known_.size())].title;
+    const uint64_t movie = rng.Below(known_.size()), user = rng.Below(users_.size());
+    const MovieTitle& title = known_[movie].title;
     ReviewRequest review;
-    review.set_token(users_[rng.Below(users_.size())].token);
+    review.set_token(users_[user].token);
     review.set_title(title.title());
     review.set_year(title.year());
     review.set_text(GenerateText(rng, 256));
-    review.set_stars(static_cast<uint32_t>(rng.Below(11)));
+    review.set_stars(StarsOf(user, movie, rng));
     Review written;
     Context ctx(FromSeconds(options_.timeout_s));
     absl::Status status = stub.Compose(ctx, review, &written);
     // The second is of one user and movie by chance, or of an earlier run.
     return absl::IsAborted(status) || absl::IsAlreadyExists(status) ? absl::OkStatus() : status;
+  }
+
+  // How well the tastes of a user and a movie agree, and some chance.
+  uint32_t StarsOf(uint64_t user, uint64_t movie, Rng& chance) const {
+    constexpr int kTastes = 3;
+    Rng users(options_.seed ^ (user << 1)), movies(options_.seed ^ (movie << 1 | 1));
+    double stars = 4.5 + 2 * chance.Uniform01();
+    for (int i = 0; i < kTastes; ++i) stars += 4 * (2 * users.Uniform01() - 1) * (2 * movies.Uniform01() - 1);
+    return static_cast<uint32_t>(std::lround(std::clamp(stars, 0.0, 10.0)));
   }
 
   const std::vector<apps::LoadUser>& users() const { return users_; }

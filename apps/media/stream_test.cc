@@ -60,7 +60,7 @@ class Streams : public MediaTest {
     return media().OpenStream(ctx, request, ticket);
   }
 
-  // What a player gets of a file: its bytes, or the error.
+  // Asks for a file as a player does. Returns its bytes, or the error.
   absl::StatusOr<std::string> Get(const StreamPass& pass, const std::string& range = {}) const {
     Context ctx(kMaxTestWait);
     if (!range.empty()) ctx.AddMetadata("range", range);

@@ -18,7 +18,7 @@ from rest import MAX_WAIT_S, rest  # noqa: E402
 
 FORMS = {"processes": ["--stores", "postgresql,rental-db,ledger-db", "--scale", "2"], "monolith": ["--monolith"],
          "nginx": ["--variant", "movie-files=nginx"]}
-PROCESSES = {"processes": 40, "monolith": 6, "nginx": 27}
+PROCESSES = {"processes": 41, "monolith": 6, "nginx": 28}
 SKIPPED = 77
 SEGMENT = bytes(range(256)) * 2000
 
@@ -187,6 +187,23 @@ def watch(address, files, data, token, user, movie):
     assert rest(address, "POST", f"/v1/rentals/{rental['id']}/refund", None, token)[0] == 400, "it was watched"
 
 
+def recommend(address, train):
+    """A user who has reviewed a movie is told of others, once the reviews were learned from."""
+    token = rest(address, "POST", "/v1/users", {"name": "bob", "password": "a password"})[1]["token"]
+    assert rest(address, "GET", "/v1/recommendations", token=token)[0] == 400, "nothing was learned"
+    told = train()
+    assert "reviews of" in told and "RMSE" in told, told
+    best = rest(address, "GET", "/v1/recommendations?limit=5", token=token)[1]["movies"]
+    assert len(best) == 5, best
+    review = {"title": best[0]["title"], "year": best[0]["year"], "text": "Seen", "stars": 9}
+    assert rest(address, "POST", "/v1/reviews", review, token)[0] == 200
+    others = rest(address, "GET", "/v1/recommendations?limit=5", token=token)[1]["movies"]
+    assert others[:4] == best[1:], (best, others)
+    similar = rest(address, "GET", f"/v1/movies/{best[0]['id']}/similar?limit=3")[1]["movies"]
+    assert len(similar) == 3 and best[0] not in similar, similar
+    assert rest(address, "GET", "/v1/recommendations")[0] == 401
+
+
 def main(form, curtail, media):
     if form == "nginx" and shutil.which("nginx") is None:
         print("nginx is not installed")
@@ -212,6 +229,7 @@ def main(form, curtail, media):
                 assert result["requests"]["ok"] == result["requests"]["sent"] == 20, result
             addresses = {p["service"]: p["address"] for p in processes}
             use(addresses["load-balancer"], addresses["movie-files"], scratch + "/state/curtail/media")
+            recommend(addresses["load-balancer"], lambda: run(media, "train"))
             films = scratch + "/films"
             os.mkdir(films)
             with open(films + "/a.json", "w", encoding="ascii") as file:

@@ -2,12 +2,12 @@
 //
 // What is learned of follows and of ads: planted tastes are found again.
 #include "apps/social/learned.h"
+#include "apps/kit/data/model_file.h"
 
 #include <gmock/gmock.h>
 
 #include <algorithm>
 
-#include "apps/social/model_file.h"
 #include "apps/social/people.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/temp_dir_testing.h"
@@ -101,16 +101,16 @@ TEST(SocialLearned, AdsFindThoseWhoClick) {
 
 TEST(SocialLearned, AFileIsReadAgainWhenItIsReplaced) {
   const TempDir dir;
-  ModelFile<FollowModel> file(dir.File("model"));
+  apps::ModelFile<FollowModel> file(dir.File("model"));
   EXPECT_TRUE(absl::IsFailedPrecondition(file.Get().status()));
   FollowModel model;
   model.add_users(7), model.add_popularity(1);
-  ASSERT_TRUE(WriteMessage(model, dir.File("model")).ok());
+  ASSERT_TRUE(apps::WriteMessage(model, dir.File("model")).ok());
   EXPECT_THAT((*file.Get())->users(), ElementsAre(7));
   const auto old = *file.Get();
   EXPECT_EQ(old, *file.Get());
   model.add_users(9), model.add_popularity(1);
-  ASSERT_TRUE(WriteMessage(model, dir.File("model")).ok());
+  ASSERT_TRUE(apps::WriteMessage(model, dir.File("model")).ok());
   EXPECT_THAT((*file.Get())->users(), ElementsAre(7, 9));
   EXPECT_THAT(old->users(), ElementsAre(7));
   dir.Write("model", "no model");

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "apps/kit/data/folder.h"
+#include "apps/kit/data/model_file.h"
 #include "apps/social/data.h"
 #include "apps/social/graph_store.h"
-#include "apps/social/model_file.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::social {
@@ -26,7 +26,7 @@ absl::Status LearnFollows(const std::string& folder, const TrainOptions& options
     std::printf("%zu follows of %d users: a follow held out ranks above a random pair in %.1f %%\n",
                 follows.size(), model->users_size(), 100 * *rank);
   }
-  return WriteMessage(*model, Join(folder, "/", kFollowModelFile));
+  return apps::WriteMessage(*model, Join(folder, "/", kFollowModelFile));
 }
 
 absl::Status LearnAds(const std::string& folder, const TrainOptions& options) {
@@ -48,7 +48,7 @@ absl::Status LearnAds(const std::string& folder, const TrainOptions& options) {
                 static_cast<unsigned long long>(all), static_cast<unsigned long long>(clicked),
                 LogLoss(model, shown));
   }
-  return WriteMessage(model, Join(folder, "/", kAdsModelFile));
+  return apps::WriteMessage(model, Join(folder, "/", kAdsModelFile));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 //
 // Rating: the stars of a review, and the sums of a movie. A review counts once, by its id; a row of one that was removed stays, so
 // that it never counts again.
+#include "apps/kit/page.h"
 #include "apps/media/data.h"
 #include "curtail/base/strings.h"
 
@@ -68,13 +69,22 @@ struct RatingService final : Rating::CoroutineService {
     });
   }
 
+  Coroutine RatedBy(Context& ctx, const apps::UserId& request, apps::Ids* reply) override {
+    co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
+      return s.Query(
+          "SELECT movie FROM ratings WHERE author = ?1 AND removed = 0 ORDER BY review DESC LIMIT ?2",
+          {request.user(), uint64_t{apps::kMostIds}},
+          [&](const SqlRow& row) { reply->add_ids(row.Unsigned(0)); });
+    });
+  }
+
   static void Put(const SqlRow& row, RatingSum* sum) {
     sum->set_reviews(row.Unsigned(0));
     sum->set_stars(row.Unsigned(1));
   }
 
   std::vector<DeclaredPath> Paths() const override {
-    return {{"Upload", {compose}}, {"Add", {}}, {"Remove", {}}, {"Sum", {}}, {"Mine", {}}};
+    return {{"Upload", {compose}}, {"Add", {}}, {"Remove", {}}, {"Sum", {}}, {"Mine", {}}, {"RatedBy", {}}};
   }
 
   SqlDatabase& db;

@@ -8,9 +8,9 @@
 
 #include "apps/kit/accounts/gone.h"
 #include "apps/kit/data/folder.h"
+#include "apps/kit/data/model_file.h"
 #include "apps/kit/once.h"
 #include "apps/social/data.h"
-#include "apps/social/model_file.h"
 #include "apps/social/page.h"
 #include "apps/social/train.h"
 #include "apps/social/urls.h"
@@ -185,7 +185,7 @@ struct AdsService final : Ads::CoroutineService {
   }
 
   SqlDatabase& db;
-  ModelFile<AdsModel> file;
+  apps::ModelFile<AdsModel> file;
   Env& env;
   const UniqueId::Stub unique_id = env.Stub<UniqueId>("unique-id");
   const BlockUser::Stub block_user = env.Stub<BlockUser>("block-user");

@@ -5,8 +5,8 @@
 #include <unordered_set>
 
 #include "apps/kit/data/folder.h"
+#include "apps/kit/data/model_file.h"
 #include "apps/social/data.h"
-#include "apps/social/model_file.h"
 #include "apps/social/page.h"
 #include "apps/social/train.h"
 #include "curtail/rpc/host.h"
@@ -52,7 +52,7 @@ struct UserRecommenderService final : UserRecommender::CoroutineService {
 
   std::vector<DeclaredPath> Paths() const override { return {{"Recommend", {user, graph, block_user}}}; }
 
-  ModelFile<FollowModel> file;
+  apps::ModelFile<FollowModel> file;
   Env& env;
   const User::Stub user = env.Stub<User>("user");
   const SocialGraph::Stub graph = env.Stub<SocialGraph>("social-graph");

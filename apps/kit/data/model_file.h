@@ -9,11 +9,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "apps/social/learned.h"
 #include "curtail/base/mutex.h"
 #include "google/protobuf/message_lite.h"
 
-namespace curtail::social {
+namespace curtail::apps {
 
 namespace internal {
 
@@ -29,11 +28,11 @@ absl::Status ReadMessage(const std::string& path, google::protobuf::MessageLite*
 
 }  // namespace internal
 
-// The file is there whole or not at all. Errors: those of apps::OutputFile.
+// The file is there whole or not at all. Errors: those of OutputFile.
 [[nodiscard]] absl::Status WriteMessage(const google::protobuf::MessageLite& message,
                                         const std::string& path);
 
-// A ModelFile is thread-safe. Get() looks at the file, and reads it when it has changed: for models that are read in a few
+// A ModelFile is thread-safe. `Check(model)` is a function in the namespace of the model. Get() looks at the file, and reads it when it has changed: for models that are read in a few
 // milliseconds.
 template <class Model>
 class ModelFile {
@@ -65,4 +64,4 @@ class ModelFile {
   std::shared_ptr<const Model> model_ CURTAIL_GUARDED_BY(mu_);
 };
 
-}  // namespace curtail::social
+}  // namespace curtail::apps

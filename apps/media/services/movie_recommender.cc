@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Movie recommender: movies that a user may like, and movies like another one, by the model that `media train` has written.
+#include <unordered_map>
+#include <unordered_set>
+
+#include "apps/kit/data/folder.h"
+#include "apps/kit/data/model_file.h"
+#include "apps/kit/page.h"
+#include "apps/media/data.h"
+#include "apps/media/train.h"
+#include "curtail/base/strings.h"
+#include "models.curtail.h"
+
+namespace curtail::media {
+
+struct MovieRecommenderService final : MovieRecommender::CoroutineService {
+  MovieRecommenderService(std::string path, Env& e) : file(std::move(path)), env(e) {}
+
+  // Movies that the user has reviewed are left out.
+  Coroutine For(Context& ctx, const RecommendQuery& request, MovieList* reply) override {
+    const auto model = file.Get();
+    if (!model.ok()) co_return model.status();
+    apps::UserId user;
+    user.set_user(request.user());
+    auto [rated] = co_await WhenAll(ctx, Ask(rating, Rating::kRatedBy, user));
+    if (!rated.ok()) co_return rated.status();
+    const std::unordered_set<uint64_t> not_these(rated->ids().begin(), rated->ids().end());
+    const uint32_t limit = apps::LimitOf(request.limit());
+    std::vector<uint64_t> best = BestFor(**model, request.user(), not_these.size() + limit);
+    std::erase_if(best, [&](uint64_t movie) { return not_these.contains(movie); });
+    co_return co_await Read(ctx, best, limit, reply);
+  }
+
+  Coroutine Similar(Context& ctx, const SimilarQuery& request, MovieList* reply) override {
+    const auto model = file.Get();
+    if (!model.ok()) co_return model.status();
+    const uint32_t limit = apps::LimitOf(request.limit());
+    const std::vector<uint64_t> similar = SimilarTo(**model, request.movie(), limit);
+    co_return co_await Read(ctx, similar, limit, reply);
+  }
+
+  // In the order of the ids.
+  Coroutine Read(Context& ctx, const std::vector<uint64_t>& movies, size_t limit, MovieList* reply) {
+    apps::Ids ids;
+    for (size_t i = 0; i < std::min(limit, movies.size()); ++i) ids.add_ids(movies[i]);
+    auto [found] = co_await WhenAll(ctx, Ask(info, MovieInfo::kRead, std::move(ids)));
+    if (found.ok()) reply->mutable_movies()->Swap(found->mutable_movies());
+    co_return found.status();
+  }
+
+  std::vector<DeclaredPath> Paths() const override { return {{"For", {rating, info}}, {"Similar", {info}}}; }
+
+  apps::ModelFile<MovieModel> file;
+  Env& env;
+  const Rating::Stub rating = env.Stub<Rating>("rating");
+  const MovieInfo::Stub info = env.Stub<MovieInfo>("movie-info");
+};
+
+HostedService HostedMovieRecommender() {
+  auto data = std::make_shared<Data>();
+  return {.name = "movie-recommender",
+          .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
+          .make = [data](Env& env) -> MadeService {
+            const absl::StatusOr<std::string> folder = apps::DataFolder(kApplication, data->folder);
+            if (!folder.ok()) return folder.status();
+            return std::make_unique<MovieRecommenderService>(Join(*folder, "/", kMovieModelFile), env);
+          }};
+}
+
+}  // namespace curtail::media

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/media/train.h"
+
+#include <cstdio>
+#include <vector>
+
+#include "apps/kit/data/data.h"
+#include "apps/kit/data/folder.h"
+#include "apps/kit/data/model_file.h"
+#include "apps/media/data.h"
+#include "curtail/base/strings.h"
+
+namespace curtail::media {
+
+absl::Status Train(const TrainOptions& options) {
+  const absl::StatusOr<std::string> folder = apps::DataFolder(kApplication, options.data);
+  if (!folder.ok()) return folder.status();
+  std::vector<UserRating> ratings;
+  absl::Status status = apps::LookAtData(*folder, "rating", [&](SqlSession& s) {
+    return s.Query(
+        "SELECT author, movie, stars FROM ratings WHERE removed = 0 ORDER BY review", {},
+        [&](const SqlRow& row) {
+          ratings.push_back({row.Unsigned(0), row.Unsigned(1), static_cast<float>(row.Integer(2))});
+        });
+  });
+  if (!status.ok()) return status;
+  const absl::StatusOr<HeldOutError> error = ErrorOfHeldOut(ratings, options.movies);
+  if (!error.ok()) return error.status();
+  const absl::StatusOr<MovieModel> model = TrainMovies(ratings, options.movies);
+  if (!model.ok()) return model.status();
+  std::printf(
+      "%zu reviews of %d movies by %d users: RMSE %.3f stars for %zu held out, %.3f by the mean of the "
+      "others\n",
+      ratings.size(), model->movies_size(), model->users_size(), error->by_model, error->ratings,
+      error->by_mean);
+  return apps::WriteMessage(*model, Join(*folder, "/", kMovieModelFile));
+}
+
+}  // namespace curtail::media
