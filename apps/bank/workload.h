@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "apps/bank/mixes.h"
-#include "apps/kit/user_requests.h"
+#include "apps/kit/accounts/user_requests.h"
 
 namespace curtail::bank {
 

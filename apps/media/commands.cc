@@ -98,9 +98,7 @@ std::vector<HostCommand> Commands() {
           RenderCommand(),
           NginxCommand(),
           TrainCommand(),
-          apps::PostgresqlCommand(kApplication),
-          apps::PostgresqlCommand(kApplication, "rental-db"),
-          apps::PostgresqlCommand(kApplication, "ledger-db")};
+          apps::PostgresqlCommand(kApplication)};
 }
 
 }  // namespace curtail::media

@@ -16,7 +16,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../kit/testing"))
 from rest import MAX_WAIT_S, rest  # noqa: E402
 
-FORMS = {"processes": ["--stores", "postgresql,rental-db,ledger-db", "--scale", "2"], "monolith": ["--monolith"],
+FORMS = {"processes": ["--stores", "postgresql,rent-postgresql,payment-auth-postgresql", "--scale", "2"], "monolith": ["--monolith"],
          "nginx": ["--variant", "movie-files=nginx"]}
 PROCESSES = {"processes": 41, "monolith": 6, "nginx": 28}
 SKIPPED = 77

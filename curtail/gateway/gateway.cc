@@ -475,17 +475,19 @@ absl::StatusOr<std::unique_ptr<Gateway>> Gateway::Start(GatewayOptions options, 
   absl::StatusOr<std::unique_ptr<Transcoder>> transcoder =
       Transcoder::Make(std::move(catalog), options.services);
   if (!transcoder.ok()) return transcoder.status();
+  for (const std::string& warning : (*transcoder)->warnings())
+    Log(Severity::kWarning, warning, {}, "curtail-gateway");
   absl::StatusOr<StaticFiles> files = StaticFiles::Make(std::exchange(options.files, {}));
   if (!files.ok()) return files.status();
   for (const std::string_view path : files->paths()) {
-    if (absl::IsNotFound(transcoder->Find("GET", path).status())) continue;
+    if (absl::IsNotFound((*transcoder)->Find("GET", path).status())) continue;
     return absl::InvalidArgumentError(Join("the file at ", path, " hides a method's path"));
   }
   const absl::StatusOr<Address> address = Address::Resolve(options.listen);
   if (!address.ok()) return address.status();
   absl::StatusOr<UniqueFd> listener = curtail::internal::Listen(*address);
   if (!listener.ok()) return listener.status();
-  auto impl = std::make_unique<Impl>(std::move(options), std::move(transcoder), *std::move(files),
+  auto impl = std::make_unique<Impl>(std::move(options), *std::move(transcoder), *std::move(files),
                                      *std::move(listener));
   if (absl::Status status = impl->Begin(); !status.ok()) return status;
   return std::unique_ptr<Gateway>(new Gateway(std::move(impl)));

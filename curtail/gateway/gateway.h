@@ -86,10 +86,10 @@ struct GatewayStats {
 // A Gateway runs on a thread of its own. Thread-safe.
 class Gateway {
  public:
-  // Serves the methods of `catalog`, which the target has.
-  // Errors: those of Listen() (transport/socket.h); INVALID_ARGUMENT for a wrong google.api.http
-  // option, a header that may not be forwarded, a service that is not in the catalog, or a file that
-  // is wrong or at a method's path.
+  // Serves the methods of `catalog`, which the target has. A google.api.http rule that cannot be
+  // mapped is left out, and named in the log.
+  // Errors: those of Listen() (transport/socket.h); INVALID_ARGUMENT for a header that may not be
+  // forwarded, a service that is not in the catalog, or a file that is wrong or at a method's path.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<Gateway>> Start(GatewayOptions options,
                                                                       Catalog catalog);
   // Stops at once, if Stop() was not called.

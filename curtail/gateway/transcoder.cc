@@ -221,6 +221,11 @@ absl::StatusOr<std::unique_ptr<Transcoder>> Transcoder::Make(Catalog catalog,
   }
   if (!missing.empty())
     return absl::InvalidArgumentError(Join("the target has no service ", missing.front()));
+  // Find() takes the first that matches.
+  std::ranges::stable_sort(self->routes_, [](const Route& a, const Route& b) {
+    if (a.path.IsMoreSpecificThan(b.path)) return true;
+    return !b.path.IsMoreSpecificThan(a.path) && a.verb != kAnyVerb && b.verb == kAnyVerb;
+  });
   self->impl_ = std::make_unique<Impl>(pool);
   return self;
 }

@@ -54,8 +54,8 @@ int HttpStatusOf(absl::StatusCode code);
 // A Transcoder holds the routes to the methods of a catalog. Immutable; thread-safe.
 class Transcoder {
  public:
-  // For the methods of `services`, by their full names, or of all if there are none. Errors: INVALID_ARGUMENT, which names the
-  // method and what is wrong with its rule, or the service that is not in the catalog.
+  // For the methods of `services`, by their full names, or of all if there are none. A rule that cannot be mapped is left
+  // out: see warnings(). Errors: INVALID_ARGUMENT, which names the service that is not in the catalog.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<Transcoder>> Make(
       Catalog catalog, const std::vector<std::string>& services = {});
   ~Transcoder();

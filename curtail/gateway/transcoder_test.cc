@@ -41,7 +41,7 @@ class TranscoderTest : public testing::Test {
     std::ofstream(dir_.File("t.proto")) << kBegin << methods << "}\n";
     const absl::StatusOr<Catalog> catalog = Catalog::FromProtoFiles({dir_.File("t.proto")}, {dir_.File("")});
     EXPECT_TRUE(catalog.ok()) << catalog.status();
-    return catalog.ok() ? Transcoder::Make(*catalog) : nullptr;
+    return catalog.ok() ? *Transcoder::Make(*catalog) : nullptr;
   }
   static std::string Method(const std::string& name, const std::string& rule) {
     return Join("rpc ", name, "(M) returns (M) { option (http) = {", rule, "}; }\n");

@@ -174,8 +174,7 @@ HostedService HostedPaymentAuth() {
       kApplication, "payment-auth",
       {apps::kLedgerSchema,
        "CREATE TABLE charges(rental INTEGER, round INTEGER, user INTEGER NOT NULL, cents INTEGER NOT NULL,"
-       " state INTEGER NOT NULL, PRIMARY KEY(rental, round)) STRICT"},
-      "ledger-db");
+       " state INTEGER NOT NULL, PRIMARY KEY(rental, round)) STRICT"});
 }
 
 }  // namespace curtail::media

@@ -238,8 +238,7 @@ HostedService HostedRent() {
             ";CREATE TABLE rentals(id INTEGER PRIMARY KEY, user INTEGER NOT NULL, movie INTEGER NOT NULL,"
             " watched INTEGER NOT NULL, refunded INTEGER NOT NULL) STRICT;"
             "CREATE INDEX rentals_of ON rentals(user, id);"
-            "CREATE INDEX rentals_to_watch ON rentals(user, movie, id)")},
-      "rental-db");
+            "CREATE INDEX rentals_to_watch ON rentals(user, movie, id)")});
 }
 
 }  // namespace curtail::media
