@@ -13,8 +13,8 @@
 #   LIBS      what the core links privately
 #   HTTP      the protos import google/api/annotations.proto
 #   PAGE      the program has the files of web/dist/NAME: curtail::NAME::PageFiles() of page_files.h, which CMake writes
-# Outside of curtail's own tree, after find_package(curtail), CORE, WORKLOAD, KIT and PAGE are not there, and the services link
-# curtail::curtail.
+# Outside of curtail's own tree, after find_package(curtail), CORE, WORKLOAD and KIT are not there, the services link curtail::curtail,
+# and PAGE is for the files of the folder page: NAME::PageFiles().
 # Applications with a WORKLOAD and a topology.yaml that are declared before tools/curtail are part of the command, and of an
 # installation.
 function(curtail_app name)
@@ -80,7 +80,8 @@ function(curtail_app name)
   target_link_libraries(${name}_services PUBLIC apps_kit ${below} ${ARG_KIT} PRIVATE absl::strings ${ARG_LIBS} curtail_options)
   curtail_unoptimised(${name}_services)
   if(ARG_PAGE)
-    curtail_page_files(${name})
+    curtail_page_files(${name}_services curtail::${name} ${PROJECT_SOURCE_DIR}/web/dist/${name})
+    target_link_libraries(${name}_services PRIVATE curtail_page)
   endif()
   curtail_executable(${name} SOURCES ${main} ${ARG_COMMANDS} LIBS ${name}_services)
   target_link_libraries(${name} PRIVATE absl::strings)
@@ -98,7 +99,7 @@ endfunction()
 
 # The rest of curtail_app() for an application outside of curtail's tree, in the variables of that.
 macro(curtail_own_app name)
-  foreach(part CORE WORKLOAD KIT PAGE)
+  foreach(part CORE WORKLOAD KIT)
     if(ARG_${part})
       message(FATAL_ERROR "curtail_app(${name}): ${part} is for applications in curtail's own tree")
     endif()
@@ -107,13 +108,17 @@ macro(curtail_own_app name)
   add_executable(${name} ${main} ${ARG_COMMANDS} ${ARG_SERVICES})
   target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE ${name}_proto curtail::curtail ${ARG_LIBS})
+  if(ARG_PAGE)
+    curtail_page_files(${name} ${name} ${CMAKE_CURRENT_SOURCE_DIR}/page)
+    target_link_libraries(${name} PRIVATE curtail::page)
+  endif()
 endmacro()
 
-# curtail_page_files(NAME): the page of an application for browsers, as web/NAME was built; Node is not needed for that.
-function(curtail_page_files name)
-  set(page ${PROJECT_SOURCE_DIR}/web/dist/${name})
+# curtail_page_files(TARGET NAMESPACE FOLDER): TARGET has NAMESPACE::PageFiles() of page_files.h over the files of a folder.
+function(curtail_page_files target namespace folder)
   set(source ${CMAKE_CURRENT_BINARY_DIR}/page_files.cc)
-  curtail_embed(${source} curtail::${name}::PageFiles ${page}/index.html ${page}/app.js ${page}/app.css)
+  file(GLOB files CONFIGURE_DEPENDS ${folder}/*)
+  curtail_embed(${source} ${namespace}::PageFiles ${files})
   file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/page_files.h @ONLY CONTENT [[
 // Made by CMake.
 #pragma once
@@ -122,15 +127,14 @@ function(curtail_page_files name)
 
 #include "curtail/base/embedded_file.h"
 
-namespace curtail::@name@ {
+namespace @namespace@ {
 
-std::span<const EmbeddedFile> PageFiles();
+std::span<const ::curtail::EmbeddedFile> PageFiles();
 
-}  // namespace curtail::@name@
+}  // namespace @namespace@
 ]])
-  target_sources(${name}_services PRIVATE ${source})
-  target_include_directories(${name}_services PRIVATE ${CMAKE_CURRENT_BINARY_DIR})
-  target_link_libraries(${name}_services PRIVATE curtail_page)
+  target_sources(${target} PRIVATE ${source})
+  target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_BINARY_DIR})
 endfunction()
 
 # curtail_kit(PART): the library apps_PART of apps/kit/PART, which needs packages that not every application has.

@@ -33,9 +33,9 @@ function(curtail_embed source function)
 
 namespace ${namespace} {
 
-std::span<const EmbeddedFile> ${name}();
-std::span<const EmbeddedFile> ${name}() {
-${arrays}  static const EmbeddedFile files[] = {
+std::span<const ::curtail::EmbeddedFile> ${name}();
+std::span<const ::curtail::EmbeddedFile> ${name}() {
+${arrays}  static const ::curtail::EmbeddedFile files[] = {
 ${entries}  };
   return files;
 }

@@ -75,6 +75,17 @@ cmake -S shop -B shop/build -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_COMPIL
   >"$work/configure.log" || { cat "$work/configure.log"; exit 1; }
 cmake --build shop/build
 ctest --test-dir shop/build --output-on-failure
+curtail up ./shop/topology.yaml --detach
+python3 - <<'EOF'
+import json, subprocess, urllib.request
+processes = json.loads(subprocess.check_output(["curtail", "ps", "shop", "--json"]))[0]["processes"]
+url = "http://" + next(p["address"] for p in processes if p["name"] == "gateway")
+assert b"app.js" in urllib.request.urlopen(url + "/", timeout=20).read()
+ask = urllib.request.Request(url + "/v1/answers", b'{"text": "cocoa"}', {"content-type": "application/json"})
+answers = [json.load(urllib.request.urlopen(ask, timeout=20))["parts"][1] for _ in range(2)]
+assert answers == ["stock: cocoa, asked 1 times", "stock: cocoa, asked 2 times"], answers
+EOF
+curtail down shop
 curtail render ./shop/topology.yaml --to kubernetes >"$work/manifests.yaml"
 grep -q 'name: shop-order-book' "$work/manifests.yaml"
 

@@ -132,7 +132,8 @@ Coroutine SearchedIndex::Find(Context& ctx, IndexQuery query, uint64_t skipped, 
     hits.insert(hits.end(), part->hits().begin(), part->hits().end());
   }
   // Of equal scores, as all are of the newest, the greater id is first.
-  std::ranges::sort(hits, std::greater(), [](const IndexHit& hit) { return std::tuple(hit.score(), hit.id()); });
+  std::ranges::sort(hits, std::greater(),
+                    [](const IndexHit& hit) { return std::tuple(hit.score(), hit.id()); });
   *more = hits.size() >= skipped + limit && (query.newest() || skipped + limit <= kMostSkipped);
   for (size_t i = skipped; i < std::min<size_t>(hits.size(), skipped + limit); ++i)
     ids->push_back(hits[i].id());

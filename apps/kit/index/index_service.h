@@ -29,7 +29,7 @@ class SearchedIndex {
   // The queue is that of the service `search`. Errors: those of OpenJobs().
   static absl::StatusOr<std::unique_ptr<SearchedIndex>> Open(Env& env, const DataOptions& options);
 
-  // The index gets each acknowledged `job`, at least once.
+  // A change that it has acknowledged reaches the index, at least once.
   Coroutine Put(Context& ctx, const IndexJob& job);
   // As JobQueue::Look().
   template <class State>

@@ -89,24 +89,26 @@ std::string Each(const std::vector<std::string>& leaves, const char* with, const
 Words WordsFor(const std::string& application, const std::vector<std::string>& services) {
   const std::string& entry = services.front();
   const std::vector<std::string> leaves(services.begin() + 1, services.end());
-  const std::string version = CURTAIL_VERSION;
+  const std::string version = CURTAIL_VERSION, store = leaves.back();
   return {
       {"@app@", application},
       {"@version@", version.substr(0, version.rfind('.'))},
       {"@entry@", entry},
       {"@Entry@", PascalOf(entry)},
+      {"@store@", store},
       {"@leaves@", absl::StrJoin(leaves, ", ")},
       {"@services_in_words@", absl::StrCat("The services ", absl::StrJoin(services, ", "))},
       {"@leaf_protos@", Each(leaves, "",
                              [](const std::string& leaf) {
                                return absl::StrCat("service ", PascalOf(leaf),
-                                                   " {\n  rpc Look(Question) returns (Answer) {\n    option "
-                                                   "idempotency_level = NO_SIDE_EFFECTS;\n  }\n}\n");
+                                                   " {\n  rpc Look(Question) returns (Answer);\n}\n");
                              })},
       {"@leaf_entries@", Each(leaves, "",
                               [&](const std::string& leaf) {
                                 return absl::StrCat("  ", leaf, ":\n    run: build/", application,
-                                                    " --service ", leaf, "\n    scales: true\n");
+                                                    " --service ", leaf,
+                                                    leaf == store ? " --data ${data}\n    keeps: data\n"
+                                                                  : "\n    scales: true\n");
                               })},
       {"@members_made@", Each(leaves, ", ",
                               [](const std::string& leaf) {
@@ -152,7 +154,8 @@ absl::Status WriteApplication(const NewFlags& flags) {
   if (std::filesystem::exists(flags.application, error))
     return absl::InvalidArgumentError(
         Join(flags.application, " is there already; remove it, or choose another name"));
-  std::filesystem::create_directories(std::filesystem::path(flags.application) / "services", error);
+  for (const char* folder : {"services", "page"})
+    std::filesystem::create_directories(std::filesystem::path(flags.application) / folder, error);
   if (error) return absl::InternalError(Join("cannot make ", flags.application, ": ", error.message()));
 
   const Words words = WordsFor(flags.application, services);
@@ -161,11 +164,15 @@ absl::Status WriteApplication(const NewFlags& flags) {
     more.insert(more.end(), words.begin(), words.end());
     first.Update(WriteFile(Join(flags.application, "/", path), absl::StrReplaceAll(TemplateOf(name), more)));
   };
+  for (const char* file : {"index.html", "app.js"}) write(Join("page/", file), file);
   for (const char* file : {"CMakeLists.txt", "topology.yaml", "journey.yaml", "test.sh", "README.md"})
     write(file, file);
   write(Join(flags.application, ".proto"), "app.proto");
   for (size_t i = 0; i < services.size(); ++i) {
-    write(Join("services/", services[i], ".cc"), i == 0 ? "entry.cc.in" : "leaf.cc.in",
+    write(Join("services/", services[i], ".cc"),
+          i == 0                     ? "entry.cc.in"
+          : i + 1 == services.size() ? "store.cc.in"
+                                     : "leaf.cc.in",
           {{"@service@", services[i]}, {"@Service@", PascalOf(services[i])}});
   }
   return first;
