@@ -8,6 +8,7 @@
 #include "apps/media/audit.h"
 #include "apps/media/data.h"
 #include "apps/media/fill.h"
+#include "apps/media/maintain.h"
 #include "apps/media/train.h"
 #include "apps/media/videos.h"
 
@@ -57,6 +58,23 @@ HostCommand TrainCommand() {
           .run = [options] { return Train(*options); }};
 }
 
+HostCommand MaintainCommand() {
+  auto options = std::make_shared<MaintainOptions>();
+  return {.name = "maintain",
+          .help = "Have the service `maintenance` do a job; exit 99 if it finds data broken",
+          .examples = "Examples:\n  media maintain --job index --target ADDRESS  # as curtail ps shows it",
+          .flags =
+              [options](Flags& flags) {
+                apps::AddTargetFlags(flags, &options->target, "Address of the service");
+                flags
+                    .Add("--job", &options->job,
+                         "sums: of ratings; index: enter all movies again; books: check the wallets")
+                    .Required();
+                flags.Add("--timeout", &options->timeout_s, "Seconds that it may take", {1, 86400});
+              },
+          .run = [options] { return Maintain(*options); }};
+}
+
 HostCommand NginxCommand() {
   auto options = std::make_shared<NginxOptions>();
   options->data.application = kApplication;
@@ -96,6 +114,7 @@ std::vector<HostCommand> Commands() {
            .run = [options] { return Fill(*options); }},
           AuditCommand(),
           RenderCommand(),
+          MaintainCommand(),
           NginxCommand(),
           TrainCommand(),
           apps::PostgresqlCommand(kApplication)};

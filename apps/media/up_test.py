@@ -18,7 +18,7 @@ from rest import MAX_WAIT_S, rest  # noqa: E402
 
 FORMS = {"processes": ["--stores", "postgresql,rent-postgresql,payment-auth-postgresql", "--scale", "2"], "monolith": ["--monolith"],
          "nginx": ["--variant", "movie-files=nginx"]}
-PROCESSES = {"processes": 41, "monolith": 6, "nginx": 28}
+PROCESSES = {"processes": 42, "monolith": 6, "nginx": 29}
 SKIPPED = 77
 SEGMENT = bytes(range(256)) * 2000
 
@@ -229,6 +229,8 @@ def main(form, curtail, media):
                 assert result["requests"]["ok"] == result["requests"]["sent"] == 20, result
             addresses = {p["service"]: p["address"] for p in processes}
             use(addresses["load-balancer"], addresses["movie-files"], scratch + "/state/curtail/media")
+            for job in ("sums", "index", "books"):
+                run(media, "maintain", "--job", job, "--target", addresses.get("maintenance", addresses["front-end"]))
             recommend(addresses["load-balancer"], lambda: run(media, "train"))
             films = scratch + "/films"
             os.mkdir(films)

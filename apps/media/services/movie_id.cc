@@ -9,6 +9,7 @@
 #include "apps/kit/data/cache.h"
 #include "apps/kit/digest.h"
 #include "apps/media/data.h"
+#include "apps/media/index_jobs.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::media {
@@ -58,7 +59,9 @@ struct MovieIdService final : MovieId::CoroutineService {
     text.set_text(request.plot());
     auto written = co_await WhenAllOk(ctx, Ask(cast, CastInfo::kWrite, std::move(members)),
                                       Ask(plot, Plot::kWrite, std::move(text)),
-                                      Ask(search, Search::kEnqueue, JobOf(ids->ids(0), request)));
+                                      Ask(search, Search::kEnqueue,
+                                          IndexJobOf(ids->ids(0), request.title(), request.year(),
+                                                     request.genres(), request.cast(), request.plot())));
     if (!written.ok()) co_return written.status();
     reply->set_id(ids->ids(0));
     reply->set_title(request.title());
@@ -67,17 +70,6 @@ struct MovieIdService final : MovieId::CoroutineService {
     reply->set_added_by(request.user());
     auto [entered] = co_await WhenAll(ctx, Ask(info, MovieInfo::kWrite, *reply));
     co_return entered.status();
-  }
-
-  static apps::IndexJob JobOf(uint64_t movie, const MovieEntry& entry) {
-    apps::IndexJob job;
-    job.set_id(movie);
-    job.set_text(entry.title());
-    for (const std::string& name : entry.cast()) job.set_text(Join(job.text(), "\n", name));
-    job.set_text(Join(job.text(), "\n", entry.plot()));
-    *job.mutable_tags() = entry.genres();
-    job.set_number(entry.year());
-    return job;
   }
 
   static absl::Status Check(const MovieEntry& entry) {

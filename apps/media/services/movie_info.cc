@@ -34,6 +34,16 @@ struct MovieInfoService final : MovieInfo::CoroutineService {
         });
   }
 
+  Coroutine List(Context& ctx, const apps::IdPage& request, Movies* reply) override {
+    co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
+      return s.Query("SELECT movie FROM movies WHERE id > ?1 ORDER BY id LIMIT ?2",
+                     {request.after(), uint64_t{apps::EdgeLimitOf(request.limit())}}, [&](const SqlRow& row) {
+                       const std::string_view bytes = row.Text(0);
+                       reply->add_movies()->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+                     });
+    });
+  }
+
   Coroutine Find(Context& ctx, const MovieTitle& request, Movie* reply) override {
     std::string years;
     int found = 0;
@@ -52,7 +62,9 @@ struct MovieInfoService final : MovieInfo::CoroutineService {
     co_return absl::FailedPreconditionError(Join("several movies have this title; give the year: ", years));
   }
 
-  std::vector<DeclaredPath> Paths() const override { return {{"Write", {}}, {"Read", {}}, {"Find", {}}}; }
+  std::vector<DeclaredPath> Paths() const override {
+    return {{"Write", {}}, {"Read", {}}, {"List", {}}, {"Find", {}}};
+  }
 
   SqlDatabase& db;
   const std::unique_ptr<apps::Cache> cache;  // may be null

@@ -69,6 +69,30 @@ struct RatingService final : Rating::CoroutineService {
     });
   }
 
+  Coroutine Fold(Context& ctx, const apps::Nothing&, apps::IdCount* reply) override {
+    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      constexpr std::string_view kFolded =
+          "(SELECT movie, count(*) AS reviews, CAST(sum(stars) AS INTEGER) AS stars FROM ratings"
+          " WHERE removed = 0 GROUP BY movie) AS folded";
+      absl::Status status = s.Execute(
+          "UPDATE sums SET reviews = 0, stars = 0 WHERE reviews <> 0 AND NOT EXISTS"
+          " (SELECT 1 FROM ratings WHERE ratings.movie = sums.movie AND removed = 0)",
+          {});
+      if (!status.ok()) return status;
+      uint64_t changed = s.changes();
+      status = s.Execute(Join("INSERT INTO sums(movie, reviews, stars) SELECT folded.movie, folded.reviews, "
+                              "folded.stars FROM ",
+                              kFolded,
+                              " WHERE true ON CONFLICT(movie) DO UPDATE SET reviews = excluded.reviews, "
+                              "stars = excluded.stars"
+                              " WHERE sums.reviews <> excluded.reviews OR sums.stars <> excluded.stars"),
+                         {});
+      changed += status.ok() ? s.changes() : 0;
+      reply->set_count(static_cast<uint32_t>(changed));
+      return status;
+    });
+  }
+
   Coroutine RatedBy(Context& ctx, const apps::UserId& request, apps::Ids* reply) override {
     co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
       return s.Query(
@@ -84,7 +108,8 @@ struct RatingService final : Rating::CoroutineService {
   }
 
   std::vector<DeclaredPath> Paths() const override {
-    return {{"Upload", {compose}}, {"Add", {}}, {"Remove", {}}, {"Sum", {}}, {"Mine", {}}, {"RatedBy", {}}};
+    return {{"Upload", {compose}}, {"Add", {}},     {"Remove", {}}, {"Sum", {}},
+            {"Mine", {}},          {"RatedBy", {}}, {"Fold", {}}};
   }
 
   SqlDatabase& db;

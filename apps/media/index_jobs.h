@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// index_jobs.h - a movie as the index has it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "curtail/base/strings.h"
+#include "parts.pb.h"
+
+namespace curtail::media {
+
+using Texts = google::protobuf::RepeatedPtrField<std::string>;
+
+inline IndexJob IndexJobOf(uint64_t movie, const std::string& title, uint32_t year, const Texts& genres,
+                           const Texts& cast, const std::string& plot) {
+  IndexJob job;
+  job.set_movie(movie);
+  job.set_text(title);
+  for (const std::string& name : cast) job.set_text(Join(job.text(), "\n", name));
+  job.set_text(Join(job.text(), "\n", plot));
+  *job.mutable_genres() = genres;
+  job.set_year(year);
+  return job;
+}
+
+}  // namespace curtail::media
