@@ -8,7 +8,8 @@
 //  Q2  The writer takes what waits as one batch and one transaction. Each write has a savepoint, so that one that fails
 //      undoes only itself. All are told when the commit has ended, as none is durable before.
 //  Q3  Some errors end a transaction by themselves (a full disk, a damaged file). They undo the writes of the batch
-//      before them, which fail alike. Those behind them begin anew.
+//      before them, which fail alike. Those behind them begin anew. A work that had failed before fails alike, too: its
+//      own error may come from what another one of the batch wrote, which has not happened.
 //  Q4  A thread that resumes a caller touches the caller's loop, or executor, for a moment more. So the threads are joined
 //      before those go: Stop().
 //  Q5  A write is never interrupted once it runs, since SQLite would end the whole batch. A read is, at its deadline.
@@ -319,12 +320,14 @@ void SqlDatabase::Impl::RunBatch(SqlSession& session, const std::vector<SqlJob*>
 size_t SqlDatabase::Impl::RunTransaction(SqlSession& session, const std::vector<SqlJob*>& batch,
                                          size_t first) {
   const auto fail = [&](size_t end, const absl::Status& status) {
-    for (size_t i = first; i < end; ++i) {
-      if (batch[i]->status.ok()) batch[i]->status = status;
-    }
+    for (size_t i = first; i < end; ++i) batch[i]->status = status;
     return end;
   };
-  if (absl::Status begun = session.Begin(/*write=*/true); !begun.ok()) return fail(batch.size(), begun);
+  const bool now = std::any_of(batch.begin() + static_cast<std::ptrdiff_t>(first), batch.end(),
+                               [](const SqlJob* job) { return job->durable == Durable::kNow; });
+  absl::Status begun = session.SetSync(now);
+  if (begun.ok()) begun = session.Begin(/*write=*/true);
+  if (!begun.ok()) return fail(batch.size(), begun);
   for (size_t i = first; i < batch.size(); ++i) {
     SqlJob& job = *batch[i];
     if (!BeginJob(job)) continue;
@@ -334,13 +337,13 @@ size_t SqlDatabase::Impl::RunTransaction(SqlSession& session, const std::vector<
     const size_t end = absl::IsUnavailable(job.status) ? batch.size() : i + 1;
     if (!session.InTransaction()) {  // Q3
       if (job.status.ok()) job.status = absl::InternalError("a work ended the transaction");
-      return fail(end, job.status);
+      return fail(end, absl::Status(job.status));
     }
     absl::Status kept = job.status.ok() ? absl::OkStatus() : session.Execute("ROLLBACK TO job");
     if (kept.ok()) kept = session.Later("RELEASE job");
     if (!kept.ok()) {
       session.Rollback();
-      return fail(end, job.status.ok() ? kept : job.status);
+      return fail(end, kept);
     }
   }
   commits.fetch_add(1, std::memory_order_relaxed);
@@ -457,8 +460,8 @@ absl::Status SqlDatabase::Read(Deadline deadline, Work work) {
   return std::move(job.status);
 }
 
-absl::Status SqlDatabase::Write(Deadline deadline, Work work) {
-  SqlJob job(work, deadline, /*write=*/true);
+absl::Status SqlDatabase::Write(Deadline deadline, Work work, Durable durable) {
+  SqlJob job(work, deadline, /*write=*/true, durable);
   RunToEnd(job);
   return std::move(job.status);
 }

@@ -68,6 +68,10 @@ struct SqlOptions {
   bool sync = true;
 };
 
+// When a write of a file survives a loss of power: once it is acknowledged, or once a later one that is
+// kNow is. Others see it, and it survives the process's end, at once. A server takes all as kNow.
+enum class Durable : uint8_t { kNow, kSoon };
+
 // Since the start, but for waiting.
 struct SqlStats {
   uint64_t reads = 0;
@@ -85,7 +89,8 @@ namespace internal {
 class SqlJob final : public Task {
  public:
   using Work = absl::FunctionRef<absl::Status(SqlSession& session)>;
-  SqlJob(Work work, Deadline deadline, bool write) : work(work), deadline(deadline), write(write) {}
+  SqlJob(Work work, Deadline deadline, bool write, Durable durable = Durable::kNow)
+      : work(work), deadline(deadline), write(write), durable(durable) {}
 
   // For the caller: returns when Finish() was called.
   void Wait();
@@ -97,6 +102,7 @@ class SqlJob final : public Task {
   const Work work;
   const Deadline deadline;
   const bool write;
+  const Durable durable;
   absl::Status status;
   // A coroutine that has left its thread, and what resumes it: null for the thread of the database.
   std::coroutine_handle<> coroutine;
@@ -137,15 +143,16 @@ class SqlDatabase {
   [[nodiscard]] absl::Status Read(Deadline deadline, Work work);
   // Runs `work` in a transaction, and commits it if `work` returns OK. After an error, be it of the
   // commit, nothing of it has happened; but after UNAVAILABLE from a server it may have.
-  [[nodiscard]] absl::Status Write(Deadline deadline, Work work);
+  // Without Durable::kNow for what a repetition finds again only, as it need not wait for the disk.
+  [[nodiscard]] absl::Status Write(Deadline deadline, Work work, Durable durable = Durable::kNow);
   // The same for coroutines: co_await db.Reading(deadline, f).
   template <class F>
   SqlAwaiter<F> Reading(Deadline deadline, F work) {
     return SqlAwaiter<F>(*this, deadline, std::move(work), /*write=*/false);
   }
   template <class F>
-  SqlAwaiter<F> Writing(Deadline deadline, F work) {
-    return SqlAwaiter<F>(*this, deadline, std::move(work), /*write=*/true);
+  SqlAwaiter<F> Writing(Deadline deadline, F work, Durable durable = Durable::kNow) {
+    return SqlAwaiter<F>(*this, deadline, std::move(work), /*write=*/true, durable);
   }
 
   SqlStats Sample() const;
@@ -168,8 +175,8 @@ class SqlDatabase {
 template <class F>
 class [[nodiscard]] SqlAwaiter {
  public:
-  SqlAwaiter(SqlDatabase& db, Deadline deadline, F work, bool write)
-      : db_(db), work_(std::move(work)), job_(work_, deadline, write) {}
+  SqlAwaiter(SqlDatabase& db, Deadline deadline, F work, bool write, Durable durable = Durable::kNow)
+      : db_(db), work_(std::move(work)), job_(work_, deadline, write, durable) {}
   SqlAwaiter(const SqlAwaiter&) = delete;
   SqlAwaiter& operator=(const SqlAwaiter&) = delete;
 

@@ -82,6 +82,90 @@ TEST_F(SqlTest, KeepsWhatWasWritten) {
   EXPECT_EQ(file.st_mode & 0777, 0600u);
 }
 
+// 2: a commit waits for the disk (FULL); 1: it does not (NORMAL).
+absl::Status ReadSync(SqlSession& s, int64_t* sync) {
+  return s.Query("PRAGMA synchronous", {}, [&](const SqlRow& row) { *sync = row.Integer(0); });
+}
+
+TEST_F(SqlTest, ACommitWaitsForTheDiskIfAnyOfItsWritesDoes) {
+  SqlOptions options = Options();
+  options.sync = true;
+  const auto db = Open(options);
+  for (const Durable durable : {Durable::kNow, Durable::kSoon, Durable::kSoon, Durable::kNow}) {
+    int64_t sync = 0;
+    ASSERT_TRUE(db->Write(Soon(), [&](SqlSession& s) { return ReadSync(s, &sync); }, durable).ok());
+    EXPECT_EQ(sync, durable == Durable::kNow ? 2 : 1);
+  }
+  // Two that wait while another runs share a commit.
+  std::binary_semaphore runs{0}, end{0};
+  std::thread before([&] {
+    EXPECT_TRUE(db->Write(Soon(), [&](SqlSession&) {
+                    runs.release();
+                    end.acquire();
+                    return absl::OkStatus();
+                  }).ok());
+  });
+  runs.acquire();
+  int64_t sync = 0;
+  const uint64_t commits = db->Sample().commits;
+  std::thread soon([&] {
+    EXPECT_TRUE(db->Write(Soon(), [&](SqlSession& s) { return ReadSync(s, &sync); }, Durable::kSoon).ok());
+  });
+  std::thread now([&] { EXPECT_TRUE(Insert(*db, 1, "a").ok()); });
+  const Deadline deadline = Soon();
+  while (db->Sample().waiting < 2 && !deadline.Expired()) std::this_thread::yield();
+  end.release();
+  for (std::thread* one : {&before, &soon, &now}) one->join();
+  EXPECT_EQ(sync, 2);
+  EXPECT_EQ(db->Sample().commits, commits + 2);
+}
+
+// A work that was refused for what another one of its commit had written is not, if that commit fails.
+TEST_F(SqlTest, NoErrorComesFromAWriteThatDidNotHappen) {
+  SqlOptions options = Options();
+  options.migrations.emplace_back(
+      "CREATE TABLE parts(item INTEGER REFERENCES items(id) DEFERRABLE INITIALLY DEFERRED) STRICT");
+  const auto db = Open(options);
+  std::binary_semaphore runs{0}, end{0};
+  std::thread before([&] {
+    EXPECT_TRUE(db->Write(Soon(), [&](SqlSession&) {
+                    runs.release();
+                    end.acquire();
+                    return absl::OkStatus();
+                  }).ok());
+  });
+  runs.acquire();
+  const auto await_waiting = [&](size_t count) {
+    const Deadline deadline = Soon();
+    while (db->Sample().waiting < count && !deadline.Expired()) std::this_thread::yield();
+  };
+  absl::Status written, refused;
+  bool saw = false;
+  std::thread writer([&] {
+    written = db->Write(Soon(), [](SqlSession& s) { return s.Execute("INSERT INTO parts VALUES (7)"); });
+  });
+  await_waiting(1);
+  std::thread reader([&] {
+    refused = db->Write(Soon(), [&](SqlSession& s) {
+      const absl::Status read = s.Query("SELECT item FROM parts", {}, [&](const SqlRow&) { saw = true; });
+      return read.ok() ? absl::AlreadyExistsError("it is there") : read;
+    });
+  });
+  await_waiting(2);
+  end.release();
+  for (std::thread* one : {&before, &writer, &reader}) one->join();
+  EXPECT_FALSE(written.ok());
+  EXPECT_TRUE(saw) << "they had no commit together";
+  EXPECT_EQ(refused, written);
+}
+
+TEST_F(SqlTest, ADatabaseThatNeverWaitsForTheDiskDoesNotBegin) {
+  const auto db = Open(Options());
+  int64_t sync = 0;
+  ASSERT_TRUE(db->Write(Soon(), [&](SqlSession& s) { return ReadSync(s, &sync); }).ok());
+  EXPECT_EQ(sync, 1);
+}
+
 // The next test runs it in another process, for a file LOOK_AT that has LOOK_ROWS rows.
 TEST_F(SqlTest, LooksAtDataInUse) {
   SqlOptions options = Options();

@@ -106,6 +106,7 @@ absl::StatusOr<std::unique_ptr<SqlSession>> SqliteSession::Open(const Options& o
 
 absl::Status SqliteSession::Configure(const Options& options) {
   sqlite3_busy_timeout(db_, static_cast<int>(InMillis(options.busy_timeout)));
+  may_sync_ = syncs_ = options.sync;
   std::string script = Join("PRAGMA journal_mode = WAL; PRAGMA journal_size_limit = ", kWalBytes,
                             "; PRAGMA synchronous = ", options.sync ? "FULL" : "NORMAL",
                             "; PRAGMA foreign_keys = ON; PRAGMA cell_size_check = ON;"
@@ -211,6 +212,14 @@ absl::Status SqliteSession::Migrate(const std::vector<std::string>& steps) {
   if (status.ok()) status = RunScript(Join("PRAGMA user_version = ", version));
   if (status.ok()) return Commit();
   Rollback();
+  return status;
+}
+
+// As a script: SQLite obeys this pragma when it prepares it, so one from statements_ would change nothing.
+absl::Status SqliteSession::SetSync(bool sync) {
+  if (!may_sync_ || sync == syncs_) return absl::OkStatus();
+  absl::Status status = RunScript(Join("PRAGMA synchronous = ", sync ? "FULL" : "NORMAL"));
+  if (status.ok()) syncs_ = sync;
   return status;
 }
 

@@ -40,6 +40,7 @@ class SqliteSession final : public SqlSession {
                                        absl::FunctionRef<void(size_t run, const SqlRow& row)> row) override;
   int64_t changes() const override;
   [[nodiscard]] absl::Status Migrate(const std::vector<std::string>& steps) override;
+  [[nodiscard]] absl::Status SetSync(bool sync) override;
   [[nodiscard]] absl::Status Begin(bool write) override;
   [[nodiscard]] absl::Status Commit() override;
   void Rollback() override;
@@ -54,6 +55,8 @@ class SqliteSession final : public SqlSession {
   absl::Status RunScript(const std::string& script);
   absl::Status Error(int code, std::string_view what) const;
 
+  bool may_sync_ = false;  // immutable after Configure()
+  bool syncs_ = false;
   std::string name_;  // of the file, without its folder: clients see the texts of errors
   sqlite3* db_ = nullptr;
   std::map<std::string, sqlite3_stmt*, std::less<>> statements_;
