@@ -170,6 +170,7 @@ Coroutine Orders::Book(Context& ctx, apps::SagaRow& row) {
   transfer.set_cents(kept.shown().cents());
   transfer.set_text(kept.shown().text());
   auto [entry] = co_await WhenAll(ctx, Ask(shards_.Of(transfer.from()), Posting::kTransfer, transfer));
+  row.decided_elsewhere = true;  // the shard answers this name so for ever, be it a refusal
   if (!entry.ok()) co_return IsRefusal(entry.status()) ? Refuse(entry.status(), &row, &kept) : entry.status();
   row.open = around_.after != nullptr;
   row.state = Payment::BOOKED;

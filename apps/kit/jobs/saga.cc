@@ -127,7 +127,9 @@ absl::Status Saga::Move(SqlSession& s, const SagaRow& row, SagaRow* next) const 
 }
 
 Coroutine Saga::Replace(Context& ctx, const SagaRow& row, SagaRow* next) {
-  co_return co_await db_.Writing(ctx.deadline(), [&](SqlSession& s) { return Move(s, row, next); });
+  const Durable durable = next->decided_elsewhere ? Durable::kSoon : Durable::kNow;
+  next->decided_elsewhere = false;
+  co_return co_await db_.Writing(ctx.deadline(), [&](SqlSession& s) { return Move(s, row, next); }, durable);
 }
 
 Coroutine Saga::Find(Context& ctx, uint64_t owner, uint64_t id, SagaRow* row) {

@@ -12,7 +12,7 @@
 //  S2  A step asks another service for what the state wants, by the id and the round of the row. That service decides, and
 //      remembers its answer by this name, be it a refusal. So all attempts at a step have one outcome.
 //  S3  The outcome is the next state. It is written if the row still has the state of before: of two attempts one writes, and
-//      both go on from what is written.
+//      both go on from what is written. One that was decided elsewhere need not reach the disk before its caller is told.
 //  S4  A row that is open is gone on with even if its caller is gone, by a thread, from the time at which it is due.
 //      A clock that was ahead does not delay it: unless the row is in the state `waits`, its time is its caller's only.
 //  S5  A row that has ended stays as it is. But a repetition of one that ended in the state `again` begins its next round.
@@ -45,6 +45,8 @@ struct SagaRow {
   int64_t due_ms =
       0;              // since 1970; 0: its caller goes on with it, and the thread leaves it alone for a while
   std::string bytes;  // of the application: what the steps need, and what they have found
+  // Of a step, beside its outcome: whoever decided has it, so that an attempt after a loss of power finds it again.
+  bool decided_elsewhere = false;
 
   // The name by which a step asks: S2.
   std::string RequestName(std::string_view what) const;
