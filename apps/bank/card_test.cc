@@ -15,6 +15,7 @@
 #include "apps/bank/bank_testing.h"
 #include "apps/bank/card_number.h"
 #include "curtail/base/rng.h"
+#include "curtail/store/sql/sqlite.h"
 
 namespace curtail::bank {
 namespace {
@@ -233,6 +234,31 @@ TEST_F(PartedCardTest, ACustomerHasFewApplicationsThatAreNotDecided) {
     EXPECT_TRUE(decided(Join("card ", i)).ok()) << "a repetition";
   const absl::Status more = decided("one more");
   EXPECT_TRUE(more.ok()) << more;
+}
+
+TEST_F(CardTest, TheBankForgetsOldRefusals) {
+  const Own& own = all_[0];
+  Application first, second, last, again;
+  ASSERT_TRUE(Apply(own, 1, 100, &first, "first").ok());
+  ASSERT_EQ(first.state(), Application::DECLINED);
+  ASSERT_TRUE(Apply(own, 1, 100, &second).ok());
+  for (uint64_t i = 2; i <= kMostDeclined; ++i) ASSERT_TRUE(Apply(own, 1, 100, &last).ok());
+  const auto look = [&](const Application& one) {
+    PaymentRequest request;
+    request.set_token(own.token), request.set_id(one.id());
+    return Send(&Bank::Stub::GetApplication, request, &again);
+  };
+  EXPECT_TRUE(look(first).ok()) << "it is of this day";
+  {
+    const auto kept = internal::SqliteSession::Open({.path = Join(Folder(), "/new-card.db")});
+    ASSERT_TRUE(kept.ok()) << kept.status();
+    ASSERT_TRUE((*kept)->Execute("UPDATE applications SET due_ms = due_ms - 100000000").ok());
+  }
+  ASSERT_TRUE(Apply(own, 1, 100, &last).ok());
+  EXPECT_TRUE(absl::IsNotFound(look(first)));
+  EXPECT_TRUE(absl::IsNotFound(look(second)));
+  EXPECT_TRUE(look(last).ok());
+  EXPECT_FALSE(CardsOf(own).cards().empty());
 }
 
 TEST_F(PartedCardTest, CardsOutliveTheServicesThatChargeThem) {

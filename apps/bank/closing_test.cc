@@ -89,6 +89,36 @@ TEST_F(ClosingTest, LeavesOnlyWithNothingAnywhere) {
   EXPECT_EQ(Audit(), 0);
 }
 
+TEST_F(PartedClosingTest, GivesItsHalfHoursBackAndBooksNoMore) {
+  const Own own = New("eve");
+  const auto slots = [&] {
+    SlotQuery query;
+    query.set_representative(1);
+    SlotList free;
+    EXPECT_TRUE(Send(&Bank::Stub::ListSlots, query, &free).ok());
+    return std::vector<int64_t>(free.starts_ms().begin(), free.starts_ms().end());
+  };
+  const int64_t late = slots().back();
+  BookingRequest wish;
+  wish.set_token(own.token), wish.set_representative(1), wish.set_starts_ms(late);
+  Booking booking;
+  ASSERT_TRUE(Send(&Bank::Stub::BookSlot, wish, &booking).ok());
+  EXPECT_THAT(slots(), testing::Not(testing::Contains(late)));
+  ASSERT_TRUE(Close(own).ok());
+  AwaitClosed(own);
+  EXPECT_THAT(slots(), testing::Contains(late));
+  // Calls whose session was checked before come late.
+  BookingOrder order;
+  order.set_customer(own.owner), order.set_representative(1), order.set_starts_ms(late);
+  const absl::Status booked = Ask<Contact::Stub>("contact", &Contact::Stub::Book, order, &booking);
+  EXPECT_TRUE(absl::IsFailedPrecondition(booked)) << booked;
+  MessageOrder text;
+  text.set_customer(own.owner), text.set_text("I am back");
+  WrittenMessage message;
+  const absl::Status written = Ask<Contact::Stub>("contact", &Contact::Stub::Write, text, &message);
+  EXPECT_TRUE(absl::IsFailedPrecondition(written)) << written;
+}
+
 TEST_F(ClosingTest, ALoanKeepsACustomerUntilItIsRepaid) {
   const Own &payer = all_[0], own = New("eve");
   const Loan offer = Apply(own);

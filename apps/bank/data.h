@@ -28,6 +28,8 @@ inline constexpr int kMostAccounts = 100;  // of a customer
 inline constexpr int kMostCards = 5;       // of a customer
 // Of a customer: offers of loans that are neither accepted nor expired, and applications for cards that are not decided.
 inline constexpr uint64_t kMostApplications = 5;
+// Of a customer: declined ones that are kept, of loans and of cards. Those of cards are kept for a day, too.
+inline constexpr uint64_t kMostDeclined = 20;
 // For a step of work that no request waits for.
 inline constexpr Nanos kStepTime = std::chrono::seconds(5);
 

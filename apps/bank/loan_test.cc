@@ -231,6 +231,24 @@ TEST_F(LoanTest, IsDeclinedWithTheReasons) {
   EXPECT_EQ(CentsOf(own), kDeposit);
 }
 
+TEST_F(LoanTest, TheBankForgetsOldRefusals) {
+  const Own &own = all_[0], &other = all_[kAccounts];
+  Loan first, others, offer, loan, again;
+  ASSERT_TRUE(Apply(ApplicationOf(other, /*good=*/false), &others).ok());
+  ASSERT_TRUE(Apply(ApplicationOf(own), &offer).ok());
+  ASSERT_TRUE(Apply(ApplicationOf(own, /*good=*/false), &first, "first").ok());
+  for (uint64_t i = 1; i < kMostDeclined; ++i)
+    ASSERT_TRUE(Apply(ApplicationOf(own, /*good=*/false), &loan).ok());
+  ASSERT_TRUE(LookAt(own, first.id(), &loan).ok());
+  ASSERT_TRUE(Apply(ApplicationOf(own, /*good=*/false), &loan).ok());
+  EXPECT_TRUE(absl::IsNotFound(LookAt(own, first.id(), &again)));
+  EXPECT_TRUE(LookAt(own, loan.id(), &again).ok());
+  EXPECT_TRUE(LookAt(own, offer.id(), &again).ok());
+  EXPECT_TRUE(LookAt(other, others.id(), &again).ok());
+  ASSERT_TRUE(Apply(ApplicationOf(own, /*good=*/false), &again, "first").ok()) << "a repetition";
+  EXPECT_EQ(again.id(), first.id());
+}
+
 TEST_F(LoanTest, ACustomerHasFewOpenOffers) {
   const Own &own = all_[0], &other = all_[kAccounts];
   Loan loan, again;

@@ -7,6 +7,7 @@
 
 #include "apps/bank/branches.h"
 #include "apps/bank/data.h"
+#include "apps/bank/leaving.h"
 #include "apps/bank/orders.h"
 #include "apps/kit/once.h"
 #include "apps/kit/page.h"
@@ -89,10 +90,12 @@ struct ContactService final : Contact::CoroutineService {
     if (order.starts_ms() <= now || order.starts_ms() > now + kDaysAhead * kDayMs)
       return absl::FailedPreconditionError(Join("the half hour is not in the next ", kDaysAhead, " days"));
     int64_t all = 0, cancelled = 0;
-    absl::Status status = s.Query(
-        "SELECT COUNT(*), coalesce(SUM(cancelled), 0) FROM bookings WHERE customer = ?1 AND starts_ms > ?2",
-        {order.customer(), now},
-        [&](const SqlRow& row) { all = row.Integer(0), cancelled = row.Integer(1); });
+    absl::Status status = CheckStays(s, order.customer());
+    if (status.ok())
+      status = s.Query(
+          "SELECT COUNT(*), coalesce(SUM(cancelled), 0) FROM bookings WHERE customer = ?1 AND starts_ms > ?2",
+          {order.customer(), now},
+          [&](const SqlRow& row) { all = row.Integer(0), cancelled = row.Integer(1); });
     if (status.ok() && all - cancelled >= kMostBookings)
       status = absl::ResourceExhaustedError(Join("the customer has ", kMostBookings, " open bookings"));
     if (status.ok() && all >= kMostHalfHours)
@@ -151,8 +154,10 @@ struct ContactService final : Contact::CoroutineService {
     if (!ids.ok()) co_return ids.status();
     co_return co_await apps::WriteOnce(db, ctx, request.customer(), reply, [&](SqlSession& s) {
       int64_t all = 0;
-      absl::Status status = s.Query("SELECT COUNT(*) FROM messages WHERE customer = ?1", {request.customer()},
-                                    [&](const SqlRow& row) { all = row.Integer(0); });
+      absl::Status status = CheckStays(s, request.customer());
+      if (status.ok())
+        status = s.Query("SELECT COUNT(*) FROM messages WHERE customer = ?1", {request.customer()},
+                         [&](const SqlRow& row) { all = row.Integer(0); });
       if (status.ok() && all >= kMostMessages)
         status = absl::ResourceExhaustedError(Join("the customer has written ", kMostMessages, " messages"));
       if (!status.ok()) return status;
@@ -182,9 +187,20 @@ struct ContactService final : Contact::CoroutineService {
     co_return read;
   }
 
+  Coroutine Forget(Context& ctx, const LeaveOrder& request, apps::Nothing*) override {
+    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      absl::Status status = Leave(s, request.customer(), request.attempt());
+      if (status.ok())
+        status = s.Execute("UPDATE bookings SET cancelled = 1 WHERE customer = ?1 AND starts_ms > ?2",
+                           {request.customer(), apps::NowMs()});
+      if (status.ok()) status = s.Execute("DELETE FROM messages WHERE customer = ?1", {request.customer()});
+      return status.ok() ? apps::ForgetRequests(s, request.customer()) : status;
+    });
+  }
+
   std::vector<DeclaredPath> Paths() const override {
     return {{"Representatives", {}}, {"Slots", {}},          {"Book", {unique_id}}, {"Bookings", {}},
-            {"Cancel", {}},          {"Write", {unique_id}}, {"Messages", {}}};
+            {"Cancel", {}},          {"Write", {unique_id}}, {"Messages", {}},      {"Forget", {}}};
   }
 
   SqlDatabase& db;
@@ -197,7 +213,8 @@ HostedService HostedContact() {
   return {.name = "contact",
           .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
           .make = [data](Env& env) -> MadeService {
-            auto db = apps::OpenData(env, *data, "contact", {kContactSchema, apps::kOnceSchema});
+            auto db =
+                apps::OpenData(env, *data, "contact", {kContactSchema, apps::kOnceSchema, kLeavingSchema});
             if (!db.ok()) return db.status();
             return std::make_unique<ContactService>(**db, env);
           }};

@@ -6,7 +6,7 @@
 //
 //  C1  kLeaving: each service takes leave, and the books close each account of the customer. All balances are 0 from then on.
 //  C2  The decision is the next state: kLeft, or kStaying if one has refused.
-//  C3  kLeft: `user` ends the sessions, then the address is forgotten. kClosed.
+//  C3  kLeft: `user` ends the sessions, `contact` cancels bookings, then the address is forgotten. kClosed.
 //  C4  kStaying: the services, then the books take C1 back. kStays. A repetition begins with C1.
 //
 // Close() looks at all balances first, so that a customer who has money is not held up by C1. It may have some by then: C1 decides.
@@ -85,7 +85,7 @@ struct CustomerInfoService final : CustomerInfo::CoroutineService {
       row.bytes = std::string(Message(status));
       co_return absl::OkStatus();
     }
-    if (row.state == kLeft) status = co_await Forget(ctx, row.owner);
+    if (row.state == kLeft) status = co_await Forget(ctx, row.owner, attempt);
     else status = co_await TakeBack(ctx, row.owner, attempt);
     if (!status.ok()) co_return status;
     row.open = false;
@@ -137,10 +137,13 @@ struct CustomerInfoService final : CustomerInfo::CoroutineService {
     co_return first;
   }
 
-  Coroutine Forget(Context& ctx, uint64_t customer) {
+  Coroutine Forget(Context& ctx, uint64_t customer, uint64_t attempt) {
     apps::UserId id;
     id.set_user(customer);
-    auto [ended] = co_await WhenAll(ctx, Ask(user, apps::User::kEndUser, id));
+    LeaveOrder left;
+    left.set_customer(customer), left.set_attempt(attempt);
+    auto ended =
+        co_await WhenAllOk(ctx, Ask(user, apps::User::kEndUser, id), Ask(contact, Contact::kForget, left));
     if (!ended.ok()) co_return ended.status();
     co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
       absl::Status status = s.Execute("DELETE FROM customers WHERE id = ?1", {customer});
@@ -151,7 +154,7 @@ struct CustomerInfoService final : CustomerInfo::CoroutineService {
   std::vector<DeclaredPath> Paths() const override {
     return {{"Get", {}},
             {"Update", {}},
-            {"Close", {accounts, cards, loans, deposits, wealth, user, Posting::kServiceName}}};
+            {"Close", {accounts, cards, loans, deposits, wealth, user, contact, Posting::kServiceName}}};
   }
 
   SqlDatabase& db;
@@ -161,6 +164,7 @@ struct CustomerInfoService final : CustomerInfo::CoroutineService {
   const LoanRequests::Stub loans = env.Stub<LoanRequests>("loan-request");
   const Deposits::Stub deposits = env.Stub<Deposits>("deposits");
   const WealthManagement::Stub wealth = env.Stub<WealthManagement>("wealth-management");
+  const Contact::Stub contact = env.Stub<Contact>("contact");
   const apps::User::Stub user = env.Stub<apps::User>("user");
   const Shards shards{env};
   apps::Saga closings;

@@ -68,11 +68,22 @@ struct LoanRequestService final : LoanRequests::CoroutineService {
     if (reply->refusal().empty()) reply->set_expires_ms(apps::NowMs() + kOfferMs);
     else reply->set_state(Loan::DECLINED);
     co_return co_await apps::WriteOnce(db, ctx, request.customer(), reply, [&](SqlSession& s) {
-      if (absl::Status bounded = CheckOffers(s, request.customer()); !bounded.ok()) return bounded;
+      absl::Status status = CheckOffers(s, request.customer());
+      if (status.ok()) status = ForgetDeclined(s, request.customer());
+      if (!status.ok()) return status;
       return s.Execute("INSERT INTO loans(id, owner, bytes, open_until_ms) VALUES (?1, ?2, ?3, ?4)",
                        {reply->id(), request.customer(), SqlValue::Bytes(reply->SerializeAsString()),
                         reply->expires_ms()});
     });
+  }
+
+  // All but the last ones, which nothing refers to.
+  static absl::Status ForgetDeclined(SqlSession& s, uint64_t customer) {
+    return s.Execute(
+        "DELETE FROM loans WHERE owner = ?1 AND open_until_ms = 0 AND id < (SELECT id FROM loans"
+        " WHERE owner = ?1 AND open_until_ms = 0 ORDER BY id DESC LIMIT 1 OFFSET ?2)"
+        " AND NOT EXISTS (SELECT 1 FROM acceptances WHERE acceptances.id = loans.id)",
+        {customer, kMostDeclined - 2});
   }
 
   static absl::Status CheckOffers(SqlSession& s, uint64_t customer) {

@@ -14,6 +14,7 @@ namespace curtail::bank {
 
 constexpr char kApplications[] = "applications";
 constexpr int64_t kMonthsOfIncome = 3;
+constexpr int64_t kADayMs = 86'400'000;
 
 struct NewCardService final : NewCards::CoroutineService {
   NewCardService(SqlDatabase& db, Env& e)
@@ -37,6 +38,7 @@ struct NewCardService final : NewCards::CoroutineService {
       uint64_t open = 0;
       absl::Status read = s.Query("SELECT count(*) FROM applications WHERE owner = ?1 AND open = 1",
                                   {row.owner}, [&](const SqlRow& found) { open = found.Unsigned(0); });
+      if (read.ok() && open < kMostApplications) read = ForgetDeclined(s, row.owner);
       if (!read.ok() || open < kMostApplications) return read;
       return absl::ResourceExhaustedError(
           Join("the bank has not decided ", open, " applications of the customer; try again later"));
@@ -46,6 +48,16 @@ struct NewCardService final : NewCards::CoroutineService {
     if (status.ok()) status = co_await applications.Finish(ctx, &row);
     if (status.ok()) status = Show(row, reply);
     co_return status;
+  }
+
+  // All but the last ones, once a repetition of them is as unlikely as of other requests (apps/kit/once.h).
+  static absl::Status ForgetDeclined(SqlSession& s, uint64_t customer) {
+    return s.Execute(
+        "DELETE FROM applications WHERE owner = ?1 AND state = ?2 AND open = 0 AND due_ms < ?3 AND id < "
+        "(SELECT"
+        " id FROM applications WHERE owner = ?1 AND state = ?2 AND open = 0 ORDER BY id DESC LIMIT 1 OFFSET "
+        "?4)",
+        {customer, Application::DECLINED, apps::NowMs() - kADayMs, kMostDeclined - 2});
   }
 
   Coroutine Decide(Context& ctx, apps::SagaRow& row) {
