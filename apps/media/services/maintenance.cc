@@ -54,7 +54,7 @@ struct MaintenanceService final : Maintenance::CoroutineService {
       if (!parts.ok()) co_return parts.status();
       const auto& [casts, plots] = *parts;
       for (const Movie& movie : movies->movies()) {
-        IndexJob job = JobOf(movie, casts, plots);
+        apps::IndexJob job = JobOf(movie, casts, plots);
         auto [queued] = co_await WhenAll(ctx, Ask(search, Search::kEnqueue, std::move(job)));
         if (!queued.ok()) co_return queued.status();
         reply->set_changed(reply->changed() + 1);
@@ -64,7 +64,7 @@ struct MaintenanceService final : Maintenance::CoroutineService {
     co_return absl::OkStatus();
   }
 
-  static IndexJob JobOf(const Movie& movie, const Casts& casts, const PlotTexts& plots) {
+  static apps::IndexJob JobOf(const Movie& movie, const Casts& casts, const PlotTexts& plots) {
     const auto of = [&](const auto& one) { return one.movie() == movie.id(); };
     const auto cast = std::ranges::find_if(casts.casts(), of);
     const auto plot = std::ranges::find_if(plots.plots(), of);
