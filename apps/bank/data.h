@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// data.h - where the bank keeps what it knows, and the shards of its ledger.
+// data.h - the name of this application, the accounts of the bank itself, and the shards of its ledger.
 #pragma once
 
 #include <chrono>
@@ -32,11 +32,6 @@ inline constexpr uint64_t kMostApplications = 5;
 inline constexpr uint64_t kMostDeclined = 20;
 // For a step of work that no request waits for.
 inline constexpr Nanos kStepTime = std::chrono::seconds(5);
-
-// Where the services keep their data.
-struct Data : apps::DataOptions {
-  Data() { application = kApplication; }
-};
 
 // The bank's own account in a shard, which has no limit: the other side of deposits.
 inline uint64_t BanksOwn(size_t shard) { return apps::kInTransit + 1 + shard; }

@@ -114,8 +114,7 @@ absl::Status DepositOnAll(const FillOptions& options, const std::string& folder,
   constexpr Nanos kTime = std::chrono::seconds(20);
   const absl::StatusOr<uint32_t> shards = ShardsIn(folder);
   if (!shards.ok()) return shards.status();
-  Data data;
-  data.folder = options.data;
+  const apps::DataOptions data{.application = kApplication, .folder = options.data};
   for (Shard shard{0, *shards}; shard.index < shard.count; ++shard.index) {
     const std::string books = BooksOf(shard);
     const auto db = apps::OpenData(data, books, BooksSchema(), apps::PlaceNoted(folder, books, "postgresql"));

@@ -92,14 +92,8 @@ struct AccessControlService final : AccessControl::CoroutineService {
 };
 
 HostedService HostedAccessControl() {
-  auto data = std::make_shared<Data>();
-  return {.name = "access-control",
-          .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
-          .make = [data](Env& env) -> MadeService {
-            auto db = apps::OpenData(env, *data, "access-control", {kGrantsSchema, apps::HashChain::kSchema});
-            if (!db.ok()) return db.status();
-            return std::make_unique<AccessControlService>(**db, env);
-          }};
+  return apps::HostedWithData<AccessControlService>(kApplication, "access-control",
+                                                    {kGrantsSchema, apps::HashChain::kSchema});
 }
 
 }  // namespace curtail::bank

@@ -116,15 +116,8 @@ struct AccountsService final : Accounts::CoroutineService {
 };
 
 HostedService HostedAccounts() {
-  auto data = std::make_shared<Data>();
-  return {.name = "accounts",
-          .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
-          .make = [data](Env& env) -> MadeService {
-            auto db =
-                apps::OpenData(env, *data, "accounts", {kAccountsSchema, apps::kOnceSchema, kLeavingSchema});
-            if (!db.ok()) return db.status();
-            return std::make_unique<AccountsService>(**db, env);
-          }};
+  return apps::HostedWithData<AccountsService>(kApplication, "accounts",
+                                               {kAccountsSchema, apps::kOnceSchema, kLeavingSchema});
 }
 
 }  // namespace curtail::bank

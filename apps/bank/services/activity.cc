@@ -213,14 +213,7 @@ struct ActivityService final : Activity::CoroutineService {
 };
 
 HostedService HostedActivity() {
-  auto data = std::make_shared<Data>();
-  return {.name = "activity",
-          .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
-          .make = [data](Env& env) -> MadeService {
-            auto db = apps::OpenData(env, *data, "activity", {kActivitySchema});
-            if (!db.ok()) return db.status();
-            return std::make_unique<ActivityService>(**db, env);
-          }};
+  return apps::HostedWithData<ActivityService>(kApplication, "activity", {kActivitySchema});
 }
 
 }  // namespace curtail::bank

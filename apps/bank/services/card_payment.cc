@@ -42,14 +42,7 @@ struct CardPaymentService final : CardPayments::CoroutineService {
 };
 
 HostedService HostedCardPayment() {
-  auto data = std::make_shared<Data>();
-  return {.name = "card-payment",
-          .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
-          .make = [data](Env& env) -> MadeService {
-            auto db = apps::OpenData(env, *data, "card-payment", {Orders::Schema()});
-            if (!db.ok()) return db.status();
-            return std::make_unique<CardPaymentService>(**db, env);
-          }};
+  return apps::HostedWithData<CardPaymentService>(kApplication, "card-payment", {Orders::Schema()});
 }
 
 }  // namespace curtail::bank

@@ -209,15 +209,7 @@ struct ContactService final : Contact::CoroutineService {
 };
 
 HostedService HostedContact() {
-  auto data = std::make_shared<Data>();
-  return {.name = "contact",
-          .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
-          .make = [data](Env& env) -> MadeService {
-            auto db =
-                apps::OpenData(env, *data, "contact", {kContactSchema, apps::kOnceSchema, kLeavingSchema});
-            if (!db.ok()) return db.status();
-            return std::make_unique<ContactService>(**db, env);
-          }};
+  return apps::HostedWithData<ContactService>(kApplication, "contact", {kContactSchema, apps::kOnceSchema});
 }
 
 }  // namespace curtail::bank

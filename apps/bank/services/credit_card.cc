@@ -150,15 +150,8 @@ struct CreditCardService final : CreditCards::CoroutineService {
 };
 
 HostedService HostedCreditCard() {
-  auto data = std::make_shared<Data>();
-  return {.name = "credit-card",
-          .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
-          .make = [data](Env& env) -> MadeService {
-            auto db = apps::OpenData(env, *data, "credit-card",
-                                     {kCardsSchema, Orders::Schema(), kLeavingSchema, apps::kRefusalsSchema});
-            if (!db.ok()) return db.status();
-            return std::make_unique<CreditCardService>(**db, env);
-          }};
+  return apps::HostedWithData<CreditCardService>(
+      kApplication, "credit-card", {kCardsSchema, Orders::Schema(), kLeavingSchema, apps::kRefusalsSchema});
 }
 
 }  // namespace curtail::bank

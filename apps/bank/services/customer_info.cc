@@ -171,15 +171,8 @@ struct CustomerInfoService final : CustomerInfo::CoroutineService {
 };
 
 HostedService HostedCustomerInfo() {
-  auto data = std::make_shared<Data>();
-  return {.name = "customer-info",
-          .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
-          .make = [data](Env& env) -> MadeService {
-            auto db = apps::OpenData(env, *data, "customer-info",
-                                     {kCustomersSchema, apps::kOnceSchema, apps::SagaSchema(kClosings)});
-            if (!db.ok()) return db.status();
-            return std::make_unique<CustomerInfoService>(**db, env);
-          }};
+  return apps::HostedWithData<CustomerInfoService>(
+      kApplication, "customer-info", {kCustomersSchema, apps::kOnceSchema, apps::SagaSchema(kClosings)});
 }
 
 }  // namespace curtail::bank

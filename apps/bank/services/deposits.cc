@@ -305,16 +305,9 @@ struct DepositsService final : Deposits::CoroutineService {
 };
 
 HostedService HostedDeposits() {
-  auto data = std::make_shared<Data>();
-  return {.name = "deposits",
-          .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
-          .make = [data](Env& env) -> MadeService {
-            auto db = apps::OpenData(env, *data, "deposits",
-                                     {kTermsSchema, Orders::Schema(), apps::SagaSchema(kBreaks),
-                                      kLeavingSchema, apps::kRefusalsSchema});
-            if (!db.ok()) return db.status();
-            return std::make_unique<DepositsService>(**db, env);
-          }};
+  return apps::HostedWithData<DepositsService>(
+      kApplication, "deposits",
+      {kTermsSchema, Orders::Schema(), apps::SagaSchema(kBreaks), kLeavingSchema, apps::kRefusalsSchema});
 }
 
 }  // namespace curtail::bank

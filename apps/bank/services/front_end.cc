@@ -100,16 +100,14 @@ struct FrontEndService final : Bank::CoroutineService {
 };
 
 HostedService HostedFrontEnd() {
-  auto data = std::make_shared<Data>();
-  return {.name = "front-end",
-          .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
-          .make = [data](Env& env) -> MadeService {
-            auto sessions = apps::Sessions::Load(*data, env.Stub<User>("user"));
-            if (!sessions.ok()) return sessions.status();
-            env.AlsoServe(gateway::MakePage(PageFiles()));
-            const apps::Sessions& kept = env.Keep(std::make_unique<apps::Sessions>(*std::move(sessions)));
-            return apps::ForClients(std::make_unique<FrontEndService>(kept, env), kept, apps::PeersOf(env));
-          }};
+  return apps::HostedOnData(
+      kApplication, "front-end", [](Env& env, const apps::DataOptions& data) -> MadeService {
+        auto sessions = apps::Sessions::Load(data, env.Stub<User>("user"));
+        if (!sessions.ok()) return sessions.status();
+        env.AlsoServe(gateway::MakePage(PageFiles()));
+        const apps::Sessions& kept = env.Keep(std::make_unique<apps::Sessions>(*std::move(sessions)));
+        return apps::ForClients(std::make_unique<FrontEndService>(kept, env), kept, apps::PeersOf(env));
+      });
 }
 
 }  // namespace curtail::bank

@@ -311,17 +311,10 @@ struct LoanRequestService final : LoanRequests::CoroutineService {
 };
 
 HostedService HostedLoanRequest() {
-  auto data = std::make_shared<Data>();
-  return {.name = "loan-request",
-          .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
-          .make = [data](Env& env) -> MadeService {
-            auto db =
-                apps::OpenData(env, *data, "loan-request",
-                               {kLoansSchema, apps::kOnceSchema, apps::SagaSchema(kAcceptances),
-                                Orders::Schema(), kLeavingSchema, kOffersSchema, apps::kRefusalsSchema});
-            if (!db.ok()) return db.status();
-            return std::make_unique<LoanRequestService>(**db, env);
-          }};
+  return apps::HostedWithData<LoanRequestService>(
+      kApplication, "loan-request",
+      {kLoansSchema, apps::kOnceSchema, apps::SagaSchema(kAcceptances), Orders::Schema(), kLeavingSchema,
+       kOffersSchema, apps::kRefusalsSchema});
 }
 
 }  // namespace curtail::bank

@@ -111,14 +111,7 @@ struct NewCardService final : NewCards::CoroutineService {
 };
 
 HostedService HostedNewCard() {
-  auto data = std::make_shared<Data>();
-  return {.name = "new-card",
-          .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
-          .make = [data](Env& env) -> MadeService {
-            auto db = apps::OpenData(env, *data, "new-card", {apps::SagaSchema(kApplications)});
-            if (!db.ok()) return db.status();
-            return std::make_unique<NewCardService>(**db, env);
-          }};
+  return apps::HostedWithData<NewCardService>(kApplication, "new-card", {apps::SagaSchema(kApplications)});
 }
 
 }  // namespace curtail::bank

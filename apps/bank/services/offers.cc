@@ -93,14 +93,7 @@ struct OffersService final : Offers::CoroutineService {
 };
 
 HostedService HostedOffers() {
-  auto data = std::make_shared<Data>();
-  return {.name = "offers",
-          .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
-          .make = [data](Env& env) -> MadeService {
-            auto db = apps::OpenData(env, *data, "offers", {kOfferedSchema, apps::kOnceSchema});
-            if (!db.ok()) return db.status();
-            return std::make_unique<OffersService>(**db, env);
-          }};
+  return apps::HostedWithData<OffersService>(kApplication, "offers", {kOfferedSchema, apps::kOnceSchema});
 }
 
 }  // namespace curtail::bank

@@ -49,14 +49,7 @@ struct PaymentsService final : Payments::CoroutineService {
 };
 
 HostedService HostedPayments() {
-  auto data = std::make_shared<Data>();
-  return {.name = "payments",
-          .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
-          .make = [data](Env& env) -> MadeService {
-            auto db = apps::OpenData(env, *data, "payments", {Orders::Schema()});
-            if (!db.ok()) return db.status();
-            return std::make_unique<PaymentsService>(**db, env);
-          }};
+  return apps::HostedWithData<PaymentsService>(kApplication, "payments", {Orders::Schema()});
 }
 
 }  // namespace curtail::bank

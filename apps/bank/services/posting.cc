@@ -215,18 +215,16 @@ struct PostingService final : Posting::CoroutineService {
 };
 
 HostedService HostedPosting() {
-  auto data = std::make_shared<Data>();
-  return {.name = "posting",
-          .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
-          .make = [data](Env& env) -> MadeService {
-            if (env.shard().count != env.Count("posting"))
-              return absl::InvalidArgumentError(Join("--shard ", env.shard().ToString(),
-                                                     ", but --peer posting has ", env.Count("posting"),
-                                                     " addresses; each shard is one"));
-            auto db = apps::OpenData(env, *data, BooksOf(env.shard()), BooksSchema());
-            if (!db.ok()) return db.status();
-            return std::make_unique<PostingService>(**db, env);
-          }};
+  return apps::HostedOnData(
+      kApplication, "posting", [](Env& env, const apps::DataOptions& data) -> MadeService {
+        if (env.shard().count != env.Count("posting"))
+          return absl::InvalidArgumentError(Join("--shard ", env.shard().ToString(),
+                                                 ", but --peer posting has ", env.Count("posting"),
+                                                 " addresses; each shard is one"));
+        auto db = apps::OpenData(env, data, BooksOf(env.shard()), BooksSchema());
+        if (!db.ok()) return db.status();
+        return std::make_unique<PostingService>(**db, env);
+      });
 }
 
 }  // namespace curtail::bank

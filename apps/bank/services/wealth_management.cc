@@ -205,18 +205,15 @@ struct WealthManagementService final : WealthManagement::CoroutineService {
 };
 
 HostedService HostedWealthManagement() {
-  auto data = std::make_shared<Data>();
-  return {.name = "wealth-management",
-          .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
-          .make = [data](Env& env) -> MadeService {
-            absl::StatusOr<Prices> prices = Prices::Builtin();
-            if (!prices.ok()) return prices.status();
-            auto db =
-                apps::OpenData(env, *data, "wealth-management",
-                               {Orders::Schema(), kTradesSchema, kLeavingSchema, apps::kRefusalsSchema});
-            if (!db.ok()) return db.status();
-            return std::make_unique<WealthManagementService>(**db, env, *std::move(prices));
-          }};
+  return apps::HostedOnData(
+      kApplication, "wealth-management", [](Env& env, const apps::DataOptions& data) -> MadeService {
+        absl::StatusOr<Prices> prices = Prices::Builtin();
+        if (!prices.ok()) return prices.status();
+        auto db = apps::OpenData(env, data, "wealth-management",
+                                 {Orders::Schema(), kTradesSchema, kLeavingSchema, apps::kRefusalsSchema});
+        if (!db.ok()) return db.status();
+        return std::make_unique<WealthManagementService>(**db, env, *std::move(prices));
+      });
 }
 
 }  // namespace curtail::bank
