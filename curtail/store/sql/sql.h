@@ -68,9 +68,8 @@ struct SqlOptions {
   bool sync = true;
 };
 
-// When a write of a file survives a loss of power: once it is acknowledged, or once a later one
-// that is kNow is. Others see it, and it survives the process's end, at once. A server takes all as
-// kNow.
+// When a write of a file survives a loss of power: once it is acknowledged, or once a later one that
+// is kNow is. Others see it, and it survives the process's end, at once. A server takes all as kNow.
 enum class Durable : uint8_t { kNow, kSoon };
 
 // Since the start, but for waiting.
@@ -144,7 +143,7 @@ class SqlDatabase {
   [[nodiscard]] absl::Status Read(Deadline deadline, Work work);
   // Runs `work` in a transaction, and commits it if `work` returns OK. After an error, be it of the
   // commit, nothing of it has happened; but after UNAVAILABLE from a server it may have.
-  // Without Durable::kNow for what a repetition finds again only, as it need not wait for the disk.
+  // kSoon does not wait for the disk, and is for what a repetition finds again.
   [[nodiscard]] absl::Status Write(Deadline deadline, Work work, Durable durable = Durable::kNow);
   // The same for coroutines: co_await db.Reading(deadline, f).
   template <class F>
