@@ -209,7 +209,8 @@ struct ContactService final : Contact::CoroutineService {
 };
 
 HostedService HostedContact() {
-  return apps::HostedWithData<ContactService>(kApplication, "contact", {kContactSchema, apps::kOnceSchema});
+  return apps::HostedWithData<ContactService>(kApplication, "contact",
+                                              {kContactSchema, apps::kOnceSchema, kLeavingSchema});
 }
 
 }  // namespace curtail::bank
