@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -59,9 +60,34 @@ bool IsName(std::string_view text) {
   });
 }
 
+// A command: a list of its words, or one text, in which quotes keep words together as a shell does.
 std::vector<std::string> Words(const YAML::Node& node, std::string_view what) {
-  return absl::StrSplit(Text(node, what), absl::ByAnyChar(" \t\r\n"), absl::SkipEmpty());
+  if (node.IsSequence()) return Texts(node, what);
+  std::vector<std::string> words;
+  bool within = false;  // a word has begun
+  char quote = 0;
+  for (const char c : Text(node, what)) {
+    if (quote == 0 && absl::ascii_isspace(static_cast<unsigned char>(c))) {
+      within = false;
+      continue;
+    }
+    if (!within) words.emplace_back();
+    within = true;
+    if (c == quote) {
+      quote = 0;
+    } else if (quote == 0 && (c == '"' || c == '\'')) {
+      quote = c;
+    } else {
+      words.back() += c;
+    }
+  }
+  if (quote != 0)
+    Fail(node, absl::StrCat(std::string(what), ": a ", std::string(1, quote), " is not closed"));
+  return words;
 }
+
+// Keys for anchors and for other programs, as Compose has them.
+bool IsExtension(const std::string& key) { return key.starts_with("x-"); }
 
 std::string Name(const YAML::Node& node, std::string_view what) {
   std::string text = Text(node, what);
@@ -85,7 +111,8 @@ void AddWiring(const YAML::Node& node, const std::string& key, ServiceSpec* serv
 
 std::vector<Variant> Variants(const YAML::Node& node);
 
-void ReadKey(const std::string& key, const YAML::Node& value, ServiceSpec* s) {
+void ReadKey(const YAML::Node& at, const YAML::Node& value, ServiceSpec* s) {
+  const std::string key = Text(at, "a key");
   if (key == "run") {
     s->run = Words(value, key);
     if (s->run.empty()) Fail(value, "run: name a program");
@@ -142,14 +169,11 @@ void ReadKey(const std::string& key, const YAML::Node& value, ServiceSpec* s) {
     }
   } else if (key == "variants") {
     s->variants = Variants(value);
-  } else {
-    Fail(value,
-         absl::StrCat(
-             "'", key,
-             "' is not a key of a service; there are run, shards, replicas, calls, stores, own, config, "
-             "policy, profile, listen, cpu, cpus, protocol, hosted, memory_mib, run_at_port, "
-             "failover, keeps, scales, "
-             "secrets, links, variants and entry"));
+  } else if (!IsExtension(key)) {
+    Fail(at, absl::StrCat("'", key,
+                          "' is not a key of a service; there are run, shards, replicas, calls, stores, own, "
+                          "config, policy, profile, listen, cpu, cpus, protocol, hosted, memory_mib, "
+                          "run_at_port, failover, keeps, scales, secrets, links, variants and entry"));
   }
 }
 
@@ -173,7 +197,7 @@ std::vector<Variant> Variants(const YAML::Node& node) {
             Fail(value, absl::StrCat("needs: '", tool, "' is not a name or an absolute path"));
         }
       } else if (key == "run" || key == "memory_mib" || key == "hosted") {
-        ReadKey(key, value, &read);
+        ReadKey(key_node, value, &read);
         if (key == "memory_mib") variant.memory_mib = read.memory_mib;
       } else {
         Fail(key_node,
@@ -192,7 +216,7 @@ ServiceSpec ReadService(const YAML::Node& name, const YAML::Node& node) {
   ServiceSpec service;
   service.name = Name(name, "a service's name");
   if (!node.IsMap()) Fail(node, absl::StrCat(service.name, " has no keys; it needs at least run"));
-  for (const auto& [key, value] : Entries(node)) ReadKey(Text(key, "a key"), value, &service);
+  for (const auto& [key, value] : Entries(node)) ReadKey(key, value, &service);
   if (service.run.empty()) Fail(name, absl::StrCat(service.name, " has no run"));
   if (!service.config.empty() && !service.policy.empty()) {
     Fail(node, absl::StrCat(service.name, ": give config or policy, not both"));
@@ -203,15 +227,65 @@ ServiceSpec ReadService(const YAML::Node& name, const YAML::Node& node) {
   return service;
 }
 
-void CheckCallees(const std::vector<ServiceSpec>& services, const YAML::Node& at) {
-  std::set<std::string> there;
-  for (const ServiceSpec& s : services) there.insert(s.name);
-  for (const ServiceSpec& s : services) {
-    for (const Wiring& call : s.calls) {
-      if (there.count(call.service) == 0) {
-        Fail(at, absl::StrCat(s.name, " calls ", call.service, ", which is not a service of this topology"));
+// The node that names what a service calls, for errors.
+YAML::Node CallOf(const YAML::Node& service, const std::string& callee) {
+  for (const auto& [key, value] : Entries(service)) {
+    if (key.Scalar() != "calls" && key.Scalar() != "stores" && key.Scalar() != "own") continue;
+    if (value.IsScalar() && value.Scalar() == callee) return value;
+    if (value.IsMap()) {
+      for (const auto& [name, flag] : Entries(value)) {
+        if (name.Scalar() == callee) return name;
+      }
+    } else if (value.IsSequence()) {
+      for (const YAML::Node& name : value) {
+        if (name.Scalar() == callee) return name;
       }
     }
+  }
+  return service;
+}
+
+// The names that ${...} of this service's commands may have.
+std::set<std::string> NamesFor(const Topology& t, const ServiceSpec& service) {
+  std::set<std::string> names = {"address", "host", "port", "shard", "replica", "instance", "config", "user"};
+  for (const auto& [name, value] : t.Settings()) names.insert(name);
+  for (const Wiring& call : service.calls) {
+    names.insert(absl::StrCat(call.name(), ".address"));
+    names.insert(absl::StrCat(call.name(), ".target"));
+  }
+  return names;
+}
+
+void CheckNames(const YAML::Node& at, const std::vector<std::string>& words,
+                const std::set<std::string>& names) {
+  for (const std::string& word : words) {
+    for (size_t from = 0; (from = word.find("${", from)) != std::string::npos;) {
+      const size_t end = word.find('}', from);
+      if (end == std::string::npos) Fail(at, absl::StrCat("'", word, "' has a ${ without a }"));
+      const std::string name = word.substr(from + 2, end - from - 2);
+      if (names.count(name) == 0) {
+        Fail(at,
+             absl::StrCat("'", word, "': there is no ${", name, "}; there are ", absl::StrJoin(names, ", ")));
+      }
+      from = end + 1;
+    }
+  }
+}
+
+// Checks a service against all others. `node` has its keys.
+void CheckService(const Topology& t, const ServiceSpec& service, const YAML::Node& node) {
+  for (const Wiring& call : service.calls) {
+    if (t.Find(call.service) != nullptr) continue;
+    Fail(CallOf(node, call.service),
+         absl::StrCat(service.name, " calls ", call.service, ", which is not there"));
+  }
+  const std::set<std::string> names = NamesFor(t, service);
+  for (const auto& [key, value] : Entries(node)) {
+    if (key.Scalar() == "run") CheckNames(value, service.run, names);
+    if (key.Scalar() == "run_at_port") CheckNames(value, service.run_at_port, names);
+    if (key.Scalar() == "failover") CheckNames(value, service.failover, names);
+    if (key.Scalar() != "variants") continue;
+    for (const Variant& variant : service.variants) CheckNames(value, variant.run, names);
   }
 }
 
@@ -240,7 +314,8 @@ absl::Status CheckTold(const ServiceSpec& s) {
 Topology ReadTopology(const YAML::Node& root) {
   if (!root.IsMap()) Fail(root, "a topology has the keys application and services");
   Topology t;
-  std::vector<ServiceSpec> services;
+  std::vector<std::pair<YAML::Node, YAML::Node>> services;
+  YAML::Node prepare;
   for (const auto& [key_node, value] : Entries(root)) {
     const std::string key = Text(key_node, "a key");
     if (key == "application") {
@@ -256,42 +331,41 @@ Topology ReadTopology(const YAML::Node& root) {
       for (const YAML::Node& group : value) t.groups.push_back(absl::StrJoin(Texts(group, key), ","));
     } else if (key == "prepare") {
       t.prepare = Words(value, key);
+      prepare.reset(value);
     } else if (key == "services") {
       if (!value.IsMap()) Fail(value, "services must be NAME: with keys below it");
-      for (const auto& [name, service] : Entries(value)) services.push_back(ReadService(name, service));
-    } else {
+      services = Entries(value);
+    } else if (!IsExtension(key)) {
       Fail(key_node, absl::StrCat("'", key,
                                   "' is not a key here; there are application, title, variables, scale, "
-                                  "prepare, groups and services"));
+                                  "prepare and services"));
     }
   }
   if (t.application.empty()) Fail(root, "application: give it a name");
-  if (services.empty()) Fail(root, "services: name one at least");
-  std::set<std::string> names;
-  for (const ServiceSpec& s : services) {
-    if (!names.insert(s.name).second) Fail(root, absl::StrCat("two services are called ", s.name));
+  if (services.empty()) Fail(root, "services: there are none");
+  for (const auto& [name, keys] : services) {
+    ServiceSpec service = ReadService(name, keys);
+    if (t.Find(service.name) != nullptr) Fail(name, absl::StrCat("two services are called ", service.name));
+    t.services.push_back(std::move(service));
   }
-  const auto entries = std::count_if(services.begin(), services.end(), [](const auto& s) { return s.entry; });
-  if (entries != 1) Fail(root, "one service must be marked entry: true, the one that clients call");
-  CheckCallees(services, root);
-  for (const std::string& group : t.groups) {
-    for (const absl::string_view name : absl::StrSplit(group, ',')) {
-      if (!names.contains(std::string(name)))
-        Fail(root["groups"], absl::StrCat("groups: there is no service ", name));
-    }
-  }
-  t.services = std::move(services);
+  if (std::ranges::count(t.services, true, &ServiceSpec::entry) != 1)
+    Fail(root, "one service must be marked entry: true, the one that clients call");
+  for (size_t i = 0; i < t.services.size(); ++i) CheckService(t, t.services[i], services[i].second);
+  std::set<std::string> settings = {"entry"};
+  for (const auto& [name, value] : t.Settings()) settings.insert(name);
+  CheckNames(prepare, t.prepare, settings);
   t.Order();
   return t;
 }
 
 // A key of a service that is there already.
-void ChangeKey(const std::string& key, const YAML::Node& value, ServiceSpec* service) {
-  if (key == "entry") Fail(value, "entry cannot be changed: the topology says which service clients call");
+void ChangeKey(const YAML::Node& at, const YAML::Node& value, ServiceSpec* service) {
+  const std::string key = Text(at, "a key");
+  if (key == "entry") Fail(value, "which service clients call is fixed");
   ServiceSpec changed = *service;
   if (key == "config") changed.policy.clear();
   if (key == "policy") changed.config.clear();
-  ReadKey(key, value, &changed);
+  ReadKey(at, value, &changed);
   if (changed.instances() > kMaxInstances)
     Fail(value, absl::StrCat("more than ", kMaxInstances, " instances"));
   *service = std::move(changed);
@@ -403,7 +477,7 @@ absl::Status Topology::Set(std::string_view name, std::string_view value) {
     return absl::InvalidArgumentError(absl::StrCat(application, " has no service '", parts[0], "'"));
   }
   try {
-    ChangeKey(parts[1], YAML::Node(std::string(value)), service);
+    ChangeKey(YAML::Node(parts[1]), YAML::Node(std::string(value)), service);
   } catch (const Wrong& wrong) {
     return absl::InvalidArgumentError(absl::StrCat(std::string(name), ": ", wrong.what));
   }
@@ -425,7 +499,7 @@ absl::Status Topology::Overlay(std::string_view yaml, std::string_view origin) {
           ServiceSpec* const service = changed.Find(Text(name, "a service's name"));
           if (service == nullptr) Fail(name, absl::StrCat(application, " has no service ", name.Scalar()));
           if (!keys.IsMap()) Fail(keys, absl::StrCat(service->name, " must have keys"));
-          for (const auto& [of, to] : Entries(keys)) ChangeKey(Text(of, "a key"), to, service);
+          for (const auto& [of, to] : Entries(keys)) ChangeKey(of, to, service);
         }
       } else {
         Fail(key_node,

@@ -7,6 +7,7 @@
 #include <functional>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "curtail/base/rng.h"
 #include "curtail/deploy/instance_command.h"
 #include "curtail/deploy/topology_testing.h"
@@ -17,6 +18,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsSupersetOf;
+using testing::StartsWith;
 
 TEST(TopologyTest, OrdersServicesBeforeTheirCallers) {
   const Topology t = Parsed(kStores);
@@ -290,11 +292,65 @@ TEST(TopologyTest, VariablesExpandToAMebibyteAtMost) {
               HasSubstr("has more than 1048576 bytes"));
 }
 
-TEST(TopologyTest, UnknownVariablesAreNamed) {
-  const Topology t = Parsed("application: x\nservices:\n  a: {run: 'a ${sise}', entry: true}\n");
-  EXPECT_THAT(CommandOf(t, t.entry(), 0, {}, {}).status().message(), HasSubstr("there is no ${sise}"));
-  const Topology open = Parsed("application: x\nservices:\n  a: {run: 'a ${size', entry: true}\n");
-  EXPECT_THAT(CommandOf(open, open.entry(), 0, {}, {}).status().message(), HasSubstr("without a }"));
+TEST(TopologyTest, UnknownVariablesAreNamedWithTheirLine) {
+  const auto with = [](const std::string& keys) {
+    return absl::StrCat("application: x\nservices:\n  a:\n    entry: true\n", keys);
+  };
+  EXPECT_THAT(Problem(with("    run: 'a ${sise}'\n")),
+              StartsWith("t.yaml:5: '${sise}': there is no ${sise}"));
+  EXPECT_THAT(Problem(with("    run: a\n    failover: '${sise}'\n    listen: h:1\n")),
+              StartsWith("t.yaml:6: "));
+  EXPECT_THAT(Problem(with("    run: 'a ${size'\n")), StartsWith("t.yaml:5: '${size' has a ${ without a }"));
+  EXPECT_THAT(Problem(with("    run: a\nprepare: a ${entrance}\n")),
+              StartsWith("t.yaml:6: '${entrance}': there is no ${entrance}"));
+  const Topology t = Parsed(with("    run: a\nprepare: a ${entry}\n"));
+  EXPECT_THAT(*PrepareCommand(t, "h:9"), ElementsAre("a", "h:9"));
+}
+
+TEST(TopologyTest, ErrorsNameTheLineOfTheirEntry) {
+  const std::string begin = "application: x\nservices:\n  a:\n    run: a\n    entry: true\n";
+  EXPECT_EQ(Problem(begin + "    calls:\n      b: --b\n      c: --c\n  b: {run: b}\n"),
+            "t.yaml:8: a calls c, which is not there");
+  EXPECT_EQ(Problem(begin + "    stores:\n    - b\n    - c\n  b: {run: b}\n"),
+            "t.yaml:8: a calls c, which is not there");
+  EXPECT_EQ(Problem(begin + "  b: {run: b}\n  a: {run: c}\n"), "t.yaml:7: two services are called a");
+  EXPECT_THAT(Problem(begin + "    colours:\n      red: 1\n"),
+              StartsWith("t.yaml:6: 'colours' is not a key"));
+  EXPECT_EQ(Problem(begin + "  b: {run: b,\n    calls: [a]\n  c:\n    run: c # }\n"),
+            "t.yaml:6: a { or [ is not closed");
+}
+
+TEST(TopologyTest, TakesMergeKeysAndExtensions) {
+  const Topology t = Parsed(R"(
+x-common: &common {config: SIB1, memory_mib: 8, x-note: mine}
+application: x
+services:
+  a:
+    <<: [*common, {replicas: 2, memory_mib: 9}]
+    run: a
+    entry: true
+    config: FIB1
+  b: {<<: *common, run: b, x-owner: me}
+)");
+  EXPECT_EQ(t.entry().config, "FIB1") << "its own key goes first";
+  EXPECT_EQ(t.entry().replicas, 2);
+  EXPECT_EQ(t.entry().memory_mib, 8) << "the first map goes first";
+  EXPECT_EQ(t.Find("b")->config, "SIB1");
+  EXPECT_EQ(Problem("application: x\nservices:\n  a:\n    <<: 3\n    run: a\n"),
+            "t.yaml:4: << takes a map, or a list of maps, such as *anchor");
+}
+
+TEST(TopologyTest, CommandsAreTextsOrLists) {
+  const Topology t = Parsed(
+      "\xEF\xBB\xBF"
+      R"(application: x
+services:
+  a: {run: [./a, --motto, two words, "${instance}"], entry: true}
+  b: {run: "./b --motto 'two words' --empty \"\" --set=\"a b\"c"}
+)");
+  EXPECT_THAT(t.entry().run, ElementsAre("./a", "--motto", "two words", "${instance}"));
+  EXPECT_THAT(t.Find("b")->run, ElementsAre("./b", "--motto", "two words", "--empty", "", "--set=a bc"));
+  EXPECT_EQ(Problem("application: x\nservices:\n  a: {run: a 'b}\n"), "t.yaml:3: run: a ' is not closed");
 }
 
 constexpr char kTwoServices[] =
@@ -323,7 +379,7 @@ TEST(TopologyTest, AMistakeInAnOverlayIsNamedAndChangesNothing) {
       {"services:\n  a: {cpu: 2}\n  b: {cpu: none}\n", "o.yaml:3: cpu must be a number of CPUs"},
       {"services:\n  a: {cpu: 0.001}\n", "o.yaml:2: cpu must be"},
       {"services:\n  a: {cpu: nan}\n", "o.yaml:2: cpu must be"},
-      {"services:\n  a: {entry: false}\n", "o.yaml:2: entry cannot be changed"},
+      {"services:\n  a: {entry: false}\n", "o.yaml:2: which service clients call is fixed"},
       {"services:\n  a: {colour: red}\n", "'colour' is not a key of a service"},
       {"services:\n  a: {shards: 1000, replicas: 1000}\n", "more than 1024 instances"},
       {"services:\n  a: red\n", "o.yaml:2: a must have keys"},

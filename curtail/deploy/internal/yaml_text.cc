@@ -8,7 +8,76 @@
 namespace curtail::deploy {
 namespace {
 
+using NodeList = std::vector<std::pair<YAML::Node, YAML::Node>>;
+
 constexpr size_t kMaxBytes = 1u << 20;
+constexpr size_t kMaxEntries = 10'000;  // of a map, with all that is merged into it
+constexpr int kMaxMerges = 16;          // within each other
+
+bool IsMergeKey(const YAML::Node& key) { return key.IsScalar() && key.Scalar() == "<<" && key.Tag() == "?"; }
+
+bool Has(const NodeList& entries, const YAML::Node& key) {
+  return key.IsScalar() && std::any_of(entries.begin(), entries.end(), [&key](const auto& entry) {
+           return entry.first.IsScalar() && entry.first.Scalar() == key.Scalar();
+         });
+}
+
+// Adds the entries of a map, then those that `<<: *anchor` or `<<: [*a, *b]` merge into it and that are not there yet.
+void Merge(const YAML::Node& map, int depth, NodeList* entries) {
+  NodeList merged;
+  const bool first = entries->empty();
+  for (auto it = map.begin(); it != map.end(); ++it) {
+    if (IsMergeKey(it->first)) {
+      merged.emplace_back(it->first, it->second);
+    } else if (first || !Has(*entries, it->first)) {
+      entries->emplace_back(it->first, it->second);
+    }
+    if (entries->size() > kMaxEntries) Fail(it->first, "too many entries");
+  }
+  for (const auto& [key, value] : merged) {
+    if (depth == kMaxMerges) Fail(key, "too many merges (<<) within each other");
+    std::vector<YAML::Node> bases;
+    if (value.IsSequence()) {
+      for (const YAML::Node& base : value) bases.push_back(base);
+    } else {
+      bases.push_back(value);
+    }
+    for (const YAML::Node& base : bases) {
+      if (!base.IsMap()) Fail(key, "<< takes a map, or a list of maps, such as *anchor");
+      Merge(base, depth + 1, entries);
+    }
+  }
+}
+
+// The line, counted from 0, of the first `{` or `[` that is not closed; -1 if all are.
+int UnclosedLine(std::string_view yaml) {
+  std::vector<int> open;
+  int line = 0;
+  char quote = 0;
+  bool comment = false;
+  for (size_t i = 0; i < yaml.size(); ++i) {
+    const char c = yaml[i];
+    const char before = i == 0 ? ' ' : yaml[i - 1];
+    const bool starts = std::string_view(" \t\n,[{").find(before) != std::string_view::npos;
+    if (c == '\n') {
+      ++line;
+      comment = false;
+    } else if (comment) {
+      continue;
+    } else if (quote != 0) {
+      if (c == quote && before != '\\') quote = 0;
+    } else if (c == '#' && starts) {
+      comment = true;
+    } else if ((c == '"' || c == '\'') && starts) {
+      quote = c;
+    } else if ((c == '{' || c == '[') && starts) {
+      open.push_back(line);
+    } else if ((c == '}' || c == ']') && !open.empty()) {
+      open.pop_back();
+    }
+  }
+  return open.empty() ? -1 : open.front();
+}
 
 }  // namespace
 
@@ -21,7 +90,7 @@ std::string Text(const YAML::Node& node, std::string_view what) {
 
 std::vector<std::pair<YAML::Node, YAML::Node>> Entries(const YAML::Node& map) {
   std::vector<std::pair<YAML::Node, YAML::Node>> entries;
-  for (auto it = map.begin(); it != map.end(); ++it) entries.emplace_back(it->first, it->second);
+  Merge(map, 0, &entries);
   return entries;
 }
 
@@ -40,7 +109,15 @@ absl::Status ReadYaml(std::string_view yaml, std::string_view origin,
   } catch (const Wrong& wrong) {
     return error(wrong.mark, wrong.what);
   } catch (const YAML::Exception& wrong) {
-    return error(wrong.mark, wrong.msg);
+    YAML::Mark mark = wrong.mark;
+    std::string what = wrong.msg;
+    if (what.starts_with("end of ")) {  // the mark is where yaml-cpp gave up
+      if (const int line = UnclosedLine(yaml); line >= 0) {
+        mark.line = line;
+        what = "a { or [ is not closed";
+      }
+    }
+    return error(mark, what);
   }
 }
 

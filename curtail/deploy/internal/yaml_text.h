@@ -28,7 +28,7 @@ struct Wrong {
 
 // The text of a scalar; Fail() at anything else, which it calls `what`.
 std::string Text(const YAML::Node& node, std::string_view what);
-// The entries of a map, in the order of the text.
+// The entries of a map, in the order of the text, then those that merge keys (<<) add.
 std::vector<std::pair<YAML::Node, YAML::Node>> Entries(const YAML::Node& map);
 
 // The result of `read` for a text of 1 MiB at most; `origin` is the file's name. Errors: its own; INVALID_ARGUMENT with

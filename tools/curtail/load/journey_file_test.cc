@@ -68,7 +68,7 @@ TEST(ParseJourney, RefusesWithLineAndHint) {
       {step + "    pause: uniform 5ms\n", "j.yaml:4: 'uniform 5ms' is not a pause"},
       {step + "    pause: -5ms\n", "j.yaml:4: '-5ms' is not a pause"},
       {step + "    pause: 5ms\n", "j.yaml:4: the first step has no pause"},
-      {step + "  - [\n", "j.yaml:5: "},
+      {step + "  - [\n", "j.yaml:4: a { or [ is not closed"},
       {std::string((1 << 20) + 1, ' '), "j.yaml: longer than 1 MiB"},
   };
   for (const auto& [text, error] : cases) {
