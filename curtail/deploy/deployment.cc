@@ -24,6 +24,7 @@
 #include "absl/time/time.h"
 #include "curtail/base/strings.h"
 #include "curtail/deploy/find_program.h"
+#include "curtail/deploy/internal/bounded_log.h"
 #include "curtail/deploy/readiness.h"
 #include "curtail/rpc/transport/socket.h"
 
@@ -309,7 +310,7 @@ absl::Status Deployment::Spawn(Instance& instance, const Launch& launch) {
   // The log tells one life of the process from the next.
   if (!process.log_path.empty()) {
     std::ofstream(process.log_path, std::ios::app)
-        << "--- " << absl::FormatTime(absl::Now(), absl::LocalTimeZone()) << " "
+        << "--- " << absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", absl::Now(), absl::UTCTimeZone()) << " "
         << absl::StrJoin(process.argv, " ") << "\n";
   }
   absl::StatusOr<std::unique_ptr<Process>> spawned = Process::Spawn(std::move(process));
@@ -369,6 +370,7 @@ void Deployment::Tend() {
     if (Rescale(instance)) continue;
     if (instance.process != nullptr && instance.state == Instance::State::kReady) {
       instance.process->DiscardOutput();
+      BoundLog(instance.log);
     }
     const bool lives =
         instance.state == Instance::State::kStarting || instance.state == Instance::State::kReady;

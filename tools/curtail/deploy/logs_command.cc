@@ -49,6 +49,9 @@ struct Log {
   std::deque<std::string> Take(size_t last, bool end) {
     std::deque<std::string> lines;
     std::ifstream in(path, std::ios::binary);
+    if (!in) return lines;
+    in.seekg(0, std::ios::end);
+    at = std::min<std::streamoff>(at, in.tellg());  // it begins again where it was moved to NAME.log.1
     in.seekg(at);
     for (std::string line; std::getline(in, line) && (end || !in.eof());) {
       at += static_cast<std::streamoff>(line.size()) + (in.eof() ? 0 : 1);
@@ -65,13 +68,14 @@ std::vector<std::string> FindNew(const LogsFlags& flags, std::map<std::string, L
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(RunFolderOf(flags.application), error)) {
     if (entry.path().extension() != ".log" || entry.path().stem() == "memory") continue;
-    const std::string name = entry.path().stem();
-    names.push_back(name);
-    if (flags.process.empty() || NamesProcess(flags.process, name)) {
-      logs->try_emplace(name, Log{name, entry.path()});
-    }
+    names.push_back(entry.path().stem());
   }
   std::sort(names.begin(), names.end());
+  const std::string asked = InstanceMeant(flags.process, names);
+  for (const std::string& name : names) {
+    if (!asked.empty() && !NamesProcess(asked, name)) continue;
+    logs->try_emplace(name, Log{name, RunFolderOf(flags.application) + "/" + name + ".log"});
+  }
   return names;
 }
 
