@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "curtail/base/read_file.h"
 #include "curtail/base/strings.h"
 #include "curtail/load/message/internal/closest.h"
 #include "curtail/load/message/internal/reflection_client.h"
@@ -155,6 +156,14 @@ struct DiskFiles {
   SourceTreeDescriptorDatabase database;
 };
 
+constexpr size_t kMaxDescriptorSet = 64u << 20;
+
+// By the names that protoc's users, grpcurl's and buf's give them.
+bool IsDescriptorSet(const std::string& file) {
+  return file.ends_with(".protoset") || file.ends_with(".binpb") || file.ends_with(".desc") ||
+         file.ends_with(".pb");
+}
+
 CatalogMethod Describe(const MethodDescriptor& method) {
   return {.path = Join("/", method.service()->full_name(), "/", method.name()),
           .request_type = method.input_type()->full_name(),
@@ -211,6 +220,7 @@ absl::StatusOr<Catalog> Catalog::FromServer(const std::string& target, const Cha
 
 absl::StatusOr<Catalog> Catalog::FromProtoFiles(const std::vector<std::string>& files,
                                                 const std::vector<std::string>& import_paths) {
+  if (std::ranges::any_of(files, IsDescriptorSet)) return FromDescriptorSets(files);
   auto impl = std::make_shared<Impl>("the .proto files");
   impl->disk = std::make_unique<DiskFiles>();
   DiskFiles& disk = *impl->disk;
@@ -229,6 +239,52 @@ absl::StatusOr<Catalog> Catalog::FromProtoFiles(const std::vector<std::string>& 
     for (int i = 0; i < built->service_count(); ++i) impl->services.push_back(built->service(i)->full_name());
   }
   return Catalog(std::move(impl));
+}
+
+absl::StatusOr<Catalog> Catalog::FromDescriptorSets(const std::vector<std::string>& files) {
+  auto impl = std::make_shared<Impl>("the descriptor sets");
+  ProtoFiles all;
+  for (const std::string& file : files) {
+    if (!IsDescriptorSet(file))
+      return absl::InvalidArgumentError(Join(file, ": .proto files and descriptor sets do not go together"));
+    const absl::StatusOr<std::string> bytes = ReadWholeFile(file, kMaxDescriptorSet);
+    if (!bytes.ok()) return bytes.status();
+    google::protobuf::FileDescriptorSet set;
+    if (!set.ParseFromString(*bytes) || set.file_size() == 0) {
+      return absl::InvalidArgumentError(
+          Join(file, " is not a descriptor set; protoc --include_imports --descriptor_set_out=", file,
+               " writes one"));
+    }
+    for (FileDescriptorProto& each : *set.mutable_file()) {
+      const std::string name = each.name();
+      all.emplace(name, std::move(each));
+    }
+  }
+  // Sets that were written without their imports lack these.
+  std::vector<FileDescriptorProto> lacking;
+  for (const auto& [name, file] : all) {
+    for (const std::string& import : file.dependency()) {
+      FileDescriptorProto known;
+      if (!all.contains(import) && WellKnownFiles().FindFileByName(import, &known))
+        lacking.push_back(std::move(known));
+    }
+  }
+  for (FileDescriptorProto& file : lacking) all.emplace(std::string(file.name()), std::move(file));
+  for (const auto& [service, error] : FileBuilder(all, impl->pool.get()).BuildAll()) {
+    impl->broken.emplace(service,
+                         absl::InvalidArgumentError(
+                             Join(service, ": ", error, "; write the set with protoc --include_imports")));
+  }
+  for (const auto& [name, file] : all) {
+    for (const auto& service : file.service())
+      impl->services.push_back(Join(file.package(), file.package().empty() ? "" : ".", service.name()));
+  }
+  return Catalog(std::move(impl));
+}
+
+bool Catalog::Describes(std::string_view name) const {
+  const absl::StatusOr<MethodName> wanted = ParseName(name);
+  return wanted.ok() && impl_->pool->FindServiceByName(wanted->service) != nullptr;
 }
 
 absl::StatusOr<CatalogMethod> Catalog::FindMethod(std::string_view name, bool streaming) const {

@@ -51,11 +51,15 @@ class Catalog {
 
   // Reads .proto files and their imports. It looks for imports in `import_paths`, or without any in
   // the files' own folders and the current one. Files are named by their path on disk or below an
-  // import path. The files google/protobuf/*.proto may be missing.
+  // import path. The files google/protobuf/*.proto may be missing. Files whose names end with
+  // .protoset, .binpb, .desc or .pb are descriptor sets instead, as protoc --descriptor_set_out
+  // writes them.
   // Errors: NOT_FOUND (file), INVALID_ARGUMENT: "a.proto:3:12: ...".
   [[nodiscard]] static absl::StatusOr<Catalog> FromProtoFiles(const std::vector<std::string>& files,
                                                               const std::vector<std::string>& import_paths);
 
+  // True if it has the service of a method, written as for FindMethod(); the method may be unknown.
+  [[nodiscard]] bool Describes(std::string_view name) const;
   // The unary method, or with `streaming` the one that is not, written "package.Service/Method",
   // "/package.Service/Method" or "package.Service.Method".
   // Errors: NOT_FOUND, with the existing names; INVALID_ARGUMENT (not a name; not of that kind).
@@ -69,6 +73,7 @@ class Catalog {
   const std::vector<std::string>& services() const;
 
  private:
+  static absl::StatusOr<Catalog> FromDescriptorSets(const std::vector<std::string>& files);
   struct Impl;
   explicit Catalog(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
 

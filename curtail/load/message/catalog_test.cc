@@ -351,6 +351,30 @@ TEST_F(ProtoFolder, IsRead) {
   }
 }
 
+TEST_F(ProtoFolder, DescriptorSetsAreRead) {
+  namespace pb = google::protobuf;
+  pb::FileDescriptorSet set;
+  pb::FileDescriptorProto* const file = set.add_file();
+  file->set_name("s.proto"), file->set_package("p"), file->set_syntax("proto3");
+  file->add_dependency("google/protobuf/empty.proto");  // left out, as protoc does without --include_imports
+  pb::ServiceDescriptorProto* const service = file->add_service();
+  service->set_name("S");
+  pb::MethodDescriptorProto* const method = service->add_method();
+  method->set_name("Do"), method->set_input_type(".google.protobuf.Empty");
+  method->set_output_type(".google.protobuf.Empty");
+  const std::string path = Write("s.protoset", set.SerializeAsString());
+  const auto catalog = Catalog::FromProtoFiles({path}, {});
+  ASSERT_TRUE(catalog.ok()) << catalog.status();
+  EXPECT_TRUE(catalog->FindMethod("p.S/Do").ok()) << catalog->FindMethod("p.S/Do").status();
+  EXPECT_EQ(catalog->ListMethods().size(), 1u);
+  set.mutable_file(0)->add_dependency("other.proto");
+  const auto lacks = Catalog::FromProtoFiles({Write("lacks.pb", set.SerializeAsString())}, {});
+  ASSERT_TRUE(lacks.ok()) << lacks.status();
+  EXPECT_THAT(TextOf(lacks->FindMethod("p.S/Do").status()), HasSubstr("--include_imports"));
+  const auto wrong = Catalog::FromProtoFiles({Write("wrong.desc", "syntax = \"proto3\";")}, {});
+  EXPECT_THAT(TextOf(wrong.status()), HasSubstr("wrong.desc is not a descriptor set"));
+}
+
 TEST_F(ProtoFolder, ErrorsNameThePlace) {
   const auto error = [](const std::string& file) {
     return TextOf(Catalog::FromProtoFiles({file}, {}).status());

@@ -130,6 +130,7 @@ absl::StatusOr<JsonSource> ReadJsonFile(const std::string& name) {
     }
   } while (std::feof(file.get()) == 0);
   text.resize(size);
+  if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);  // a byte order mark
   return source;
 }
 

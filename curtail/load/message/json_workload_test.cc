@@ -70,6 +70,13 @@ TEST(JsonWorkload, RequestsOfAFileAreTakenInTurn) {
   }
 }
 
+TEST(JsonWorkload, AByteOrderMarkIsSkipped) {
+  const TempFile file("\xef\xbb\xbf{\"name\": \"a\"}\n");
+  const auto workload = MakeJsonWorkload(Seek(), *ReadJsonFile(file.name()), 5);
+  ASSERT_TRUE(workload.ok()) << workload.status();
+  EXPECT_EQ(NameOf(**workload, 0), "a");
+}
+
 TEST(JsonWorkload, AChoicePicksThePopularOnes) {
   std::string text;
   for (int i = 0; i < 100; ++i) text += Join("{\"name\": \"", i, "\"}\n");

@@ -51,7 +51,9 @@ void AddMessageFlags(CLI::App& load, LoadFlags* f) {
       load.add_option("--data-binary", f->data_binary, "The message from a file")->group(group);
   data->excludes(hex)->excludes(binary);
   hex->excludes(binary);
-  load.add_option("--proto", f->protos, "Describes the messages; by default the server is asked (reflection)")
+  load.add_option("--proto", f->protos,
+                  "Describes the messages, a .proto or a descriptor set (.protoset); by default the server "
+                  "is asked (reflection)")
       ->allow_extra_args(false)
       ->group(group);
   load.add_option("--import-path", f->import_paths, "Where the imports of --proto lie")
