@@ -12,7 +12,7 @@ namespace {
 
 Yaml ContainerOf(const Plan& plan, const ObjectParts& parts) {
   const Yaml check = Yaml::Map({{"path", "/"}, {"port", kDashboardPort}});
-  Yaml container = parts.Container(kDashboard, plan.dashboard);
+  Yaml container = parts.Container(kDashboard, plan.dashboard, "dashboard.image");
   container.Add("env", parts.LogEnvironment(kDashboard));
   container.Add("ports", Yaml::List({Yaml::Map({{"name", "http"}, {"containerPort", kDashboardPort}})}));
   container.Add("readinessProbe",

@@ -10,6 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "tools/curtail/render/kubernetes.h"
 #include "tools/curtail/render/markers.h"
+#include "tools/curtail/render/values_schema.h"
 
 namespace curtail::tool {
 namespace {
@@ -65,7 +66,9 @@ Yaml ComposeContainer(const Plan& plan, const std::string& component, const std:
   const Yaml log = Yaml::Map({{"CURTAIL_LOG_FORMAT", At(plan.values, "logFormat")->text()},
                               {"CURTAIL_LOG_SERVICE", component},
                               {"CURTAIL_LOG_INSTANCE", name}});
-  return Yaml::Map({{"image", At(plan.values, "image")->text()},
+  const Yaml* const of_dashboard = component == kDashboard ? At(plan.values, "dashboard.image") : nullptr;
+  const std::string own = of_dashboard == nullptr ? "" : of_dashboard->text();
+  return Yaml::Map({{"image", own.empty() ? At(plan.values, "image")->text() : own},
                     {"environment", log},
                     {"command", ComposeCommand(plan, command)},
                     {"restart", restart},
@@ -152,7 +155,8 @@ std::vector<RenderedFile> HelmChart(const Plan& plan) {
   chart.Add("type", "application").Add("version", CURTAIL_VERSION).Add("appVersion", CURTAIL_VERSION);
   chart.Add("kubeVersion", ">=1.27.0-0");
   std::vector<RenderedFile> files = {{"Chart.yaml", kMadeBy + chart.Write()},
-                                     {"values.yaml", kMadeBy + plan.values.Write()}};
+                                     {"values.yaml", kMadeBy + plan.values.Write()},
+                                     {"values.schema.json", ValuesSchema(plan.values)}};
   for (const ObjectFile& file : KubernetesObjects(plan)) {
     std::string text = kMadeBy;
     for (const Object& object : file.objects) {
@@ -182,7 +186,7 @@ std::vector<RenderedFile> ComposeFile(const Plan& plan) {
         secrets.Add(secret, Yaml::Map({{"file", absl::StrCat("./", secret)}}));
     }
   }
-  if (!plan.dashboard.empty()) {
+  if (!plan.dashboard.empty() && At(plan.values, "dashboard.enabled")->IsTrue()) {
     const std::string name = plan.dashboard_name();
     Yaml dashboard =
         ComposeContainer(plan, kDashboard, name, plan.dashboard, "unless-stopped", "dashboard.resources");

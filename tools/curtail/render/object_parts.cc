@@ -42,14 +42,20 @@ Yaml ObjectParts::PodBase() const {
        {"securityContext", security}});
 }
 
-Yaml ObjectParts::Container(const std::string& name, const std::vector<std::string>& command) const {
+Yaml ObjectParts::Container(const std::string& name, const std::vector<std::string>& command,
+                            const std::string& own_image) const {
   Yaml args = Yaml::List();
   for (size_t i = 1; i < command.size(); ++i) args.Push(command[i]);
-  return Yaml::Map({{"name", name},
-                    {"image", ValueOf("image")},
-                    {"imagePullPolicy", ValueOf("imagePullPolicy")},
-                    {"command", Yaml::List({command.front()})},
-                    {"args", std::move(args)}});
+  Yaml container = Yaml::Map({{"name", name}});
+  if (own_image.empty()) {
+    container.Add("image", ValueOf("image"));
+  } else {
+    container.Add(If(own_image) + "image", ValueOf(own_image));
+    container.Add(IfNot(own_image) + "image", ValueOf("image"));
+  }
+  container.Add("imagePullPolicy", ValueOf("imagePullPolicy"));
+  container.Add("command", Yaml::List({command.front()}));
+  return container.Add("args", std::move(args));
 }
 
 Yaml ObjectParts::ContainerSecurity() const {

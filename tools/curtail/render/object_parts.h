@@ -27,7 +27,8 @@ class ObjectParts {
 
   Yaml Begin(const char* version, const char* kind, const std::string& name, Yaml labels) const;
   Yaml PodBase() const;
-  Yaml Container(const std::string& name, const std::vector<std::string>& command) const;
+  Yaml Container(const std::string& name, const std::vector<std::string>& command,
+                 const std::string& own_image = {}) const;
   // As the restricted Pod Security Standard asks.
   Yaml ContainerSecurity() const;
   // How curtail's programs write their log; others do not read it.

@@ -17,8 +17,7 @@
 #include "curtail/term/exit_code.h"
 #include "tools/curtail/deploy/topology_flags.h"
 #include "tools/curtail/render/manifests.h"
-#include "tools/curtail/render/workloads.h"
-#include "tools/curtail/term/command.h"
+#include "tools/curtail/render/markers.h"
 
 namespace curtail::tool {
 namespace {
@@ -79,10 +78,17 @@ int RunRender(const RenderFlags& flags, Console& console) {
       apps::LoadTopology(flags.application, deploy::ServicesAlone(flags.changes));
   if (!topology.ok()) return fail(topology.status(), "");
   if (absl::Status whole = topology->Check(); !whole.ok()) return fail(whole, "");
-  const absl::StatusOr<Plan> plan = MakePlan(*std::move(topology), flags.options);
+  RenderOptions options = flags.options;
+  options.image_has_curtail = apps::IsApplication(flags.application);
+  const absl::StatusOr<Plan> plan = MakePlan(*std::move(topology), options);
   if (!plan.ok()) return fail(plan.status(), "docs/kubernetes.md says how a topology maps to a cluster");
   const std::vector<RenderedFile> files = Rendered(flags, *plan);
   NoteSecrets(flags, *plan, console);
+  if (!plan->dashboard.empty() && !At(plan->values, "dashboard.enabled")->IsTrue()) {
+    console.Note(
+        "the dashboard is off, as this application's image may lack the program curtail; "
+        "--dashboard-image IMAGE names one that has it");
+  }
   if (flags.output.empty()) {
     std::string all;
     for (const RenderedFile& file : files) all += file.text;

@@ -194,6 +194,52 @@ services:
   EXPECT_THAT(ArgsOf(own.at("Deployment a-dashboard")), Contains("--listen=0.0.0.0:8080"));
 }
 
+TEST(Render, TheDashboardNeedsAnImageWithCurtail) {
+  const auto own = ObjectsOf(PlainManifests(PlanOf(kShop, {.image = "shop", .image_has_curtail = false})));
+  EXPECT_FALSE(own.contains("Deployment shop-dashboard"));
+  auto with = ObjectsOf(PlainManifests(
+      PlanOf(kShop, {.image = "shop", .dashboard_image = "curtail:1", .image_has_curtail = false})));
+  const YAML::Node pod = with.at("Deployment shop-dashboard")["spec"]["template"]["spec"];
+  EXPECT_EQ(pod["containers"][0]["image"].as<std::string>(), "curtail:1");
+  const auto compose = ComposeFile(PlanOf(kShop, {.image = "shop", .image_has_curtail = false}));
+  EXPECT_THAT(compose.front().text, Not(HasSubstr("shop-dashboard")));
+}
+
+TEST(Render, ProgramsAreFoundByName) {
+  auto objects = ObjectsOf(PlainManifests(PlanOf(R"(application: a
+services:
+  front: {run: build/shop --service front, entry: true}
+)")));
+  const YAML::Node pod = objects.at("Deployment a-front")["spec"]["template"]["spec"];
+  EXPECT_EQ(pod["containers"][0]["command"][0].as<std::string>(), "shop");
+}
+
+TEST(Render, TheSchemaOfValuesRefusesWhatTheChartHasNot) {
+  const auto files = HelmChart(PlanOf(kShop));
+  const auto found = std::ranges::find(files, "values.schema.json", &RenderedFile::path);
+  ASSERT_NE(found, files.end());
+  const YAML::Node schema = YAML::Load(found->text);
+  EXPECT_EQ(schema["additionalProperties"].as<bool>(), false);
+  const YAML::Node services = schema["properties"]["services"];
+  EXPECT_EQ(services["additionalProperties"].as<bool>(), false) << "frnt for front is refused";
+  const YAML::Node front = services["properties"]["frontEnd"];
+  EXPECT_EQ(front["properties"]["replicas"]["type"].as<std::string>(), "integer");
+  EXPECT_EQ(front["properties"]["replicas"]["minimum"].as<int>(), 1);
+  EXPECT_FALSE(front["properties"]["resources"]["additionalProperties"].IsDefined()) << "it is Kubernetes's";
+}
+
+TEST(Render, RefusesNamesThatClustersRefuse) {
+  for (const char* name : {"0leaf", "leaf-", "-leaf", "a--b", "on", "null"}) {
+    const std::string service =
+        absl::StrCat("application: a\nservices:\n  \"", name, "\": {run: a, entry: true}\n");
+    EXPECT_THAT(Problem(service), HasSubstr(absl::StrCat("'", name, "' cannot be a name on a cluster")))
+        << name;
+    const std::string application =
+        absl::StrCat("application: \"", name, "\"\nservices: {a: {run: a, entry: true}}\n");
+    EXPECT_THAT(Problem(application), HasSubstr("cannot be a name on a cluster")) << name;
+  }
+}
+
 // Two instances have different parts of the data, so it is the pods of one that must not share a machine.
 TEST(Render, PodsOfAnInstanceLieApart) {
   const auto objects = ObjectsOf(PlainManifests(PlanOf(kShop)));

@@ -54,9 +54,31 @@ int PortOf(const deploy::ServiceSpec& service) {
   return absl::SimpleAtoi(listen.substr(listen.rfind(':') + 1), &port) && port > 0 ? port : kServicePort;
 }
 
+// "build/shop" -> "shop": the folder of a build is this machine's, and in an image programs are found by name.
+void LeaveFolder(std::vector<std::string>* command) {
+  std::string& program = command->front();
+  if (!program.starts_with('/')) program = program.substr(program.rfind('/') + 1);
+}
+
+// Errors: INVALID_ARGUMENT for a name that Kubernetes refuses in the name of a Service, or Helm as a key of its templates.
+absl::Status CheckName(const std::string& name) {
+  const auto alphanumeric = [](char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)); };
+  // Readers of YAML take these for other values.
+  static constexpr std::string_view kTaken[] = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"};
+  const bool good = absl::ascii_isalpha(static_cast<unsigned char>(name.front())) &&
+                    alphanumeric(name.back()) && name.find("--") == std::string::npos &&
+                    std::ranges::count(kTaken, name) == 0;
+  if (good) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", name,
+                   "' cannot be a name on a cluster: begin with a letter, end with a letter or a digit, "
+                   "take single dashes, and no word such as yes, on or null"));
+}
+
 // Errors: INVALID_ARGUMENT for what has no meaning on other machines.
 absl::Status Adapt(deploy::ServiceSpec* service) {
   if (!service->run_at_port.empty()) service->run = service->run_at_port;
+  LeaveFolder(&service->run);
   if (!service->profile.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
         service->name,
@@ -75,6 +97,7 @@ absl::Status Adapt(deploy::ServiceSpec* service) {
 absl::Status CheckTexts(const deploy::Topology& topology, const RenderOptions& options) {
   std::vector<std::string> texts = topology.prepare;
   texts.push_back(options.image);
+  texts.push_back(options.dashboard_image);
   for (const auto& [name, value] : topology.variables) texts.push_back(value);
   for (const deploy::ServiceSpec& spec : topology.services) {
     texts.insert(texts.end(), spec.run.begin(), spec.run.end());
@@ -87,7 +110,7 @@ absl::Status CheckTexts(const deploy::Topology& topology, const RenderOptions& o
           absl::StrCat("'", text, "' has a line break or «, which cannot be rendered"));
     }
   }
-  for (const std::string& text : {options.image, topology.entry().policy}) {
+  for (const std::string& text : {options.image, options.dashboard_image, topology.entry().policy}) {
     if (text.find_first_of("\"\\ ") != text.npos) {
       return absl::InvalidArgumentError(absl::StrCat("'", text, "' has a quote, a backslash or a space"));
     }
@@ -263,8 +286,13 @@ Yaml MakeValues(const Plan& plan, const RenderOptions& options) {
   if (!plan.dashboard.empty()) {
     const Yaml few = Yaml::Map({{"requests", Yaml::Map({{"cpu", "20m"}, {"memory", "32Mi"}})},
                                 {"limits", Yaml::Map({{"cpu", "1"}, {"memory", "256Mi"}})}});
-    values.Add("dashboard", Yaml::Map({{"enabled", true}, {"resources", few}}),
-               "A page of the whole application: kubectl port-forward service/" + plan.dashboard_name());
+    const bool there = options.image_has_curtail || !options.dashboard_image.empty();
+    values.Add(
+        "dashboard",
+        Yaml::Map({{"enabled", there},
+                   {"image", options.dashboard_image, "One that has the program curtail; empty: image"},
+                   {"resources", few}}),
+        "A page of the whole application: kubectl port-forward service/" + plan.dashboard_name());
   }
   values.Add("serviceMonitor",
              Yaml::Map({{"enabled", false},
@@ -302,7 +330,10 @@ absl::StatusOr<Plan> MakePlan(deploy::Topology given, const RenderOptions& optio
   deploy::Topology& topology = plan.topology;
   if (absl::Status there = topology.LeaveOutAbsent(); !there.ok()) return there;
   if (absl::Status plain = CheckTexts(topology, options); !plain.ok()) return plain;
+  if (!topology.prepare.empty()) LeaveFolder(&topology.prepare);
+  if (absl::Status named = CheckName(topology.application); !named.ok()) return named;
   for (deploy::ServiceSpec& spec : topology.services) {
+    if (absl::Status named = CheckName(spec.name); !named.ok()) return named;
     if (absl::Status adapted = Adapt(&spec); !adapted.ok()) return adapted;
     if (!spec.keeps.empty()) topology.variables[spec.keeps] = kDataFolder;
   }
@@ -316,11 +347,10 @@ absl::StatusOr<Plan> MakePlan(deploy::Topology given, const RenderOptions& optio
       InstancePlan workload;
       workload.instance = absl::StrReplaceAll(deploy::InstanceName(spec, i), {{".", "-"}});
       workload.name = absl::StrCat(topology.application, "-", workload.instance);
-      if (workload.name.size() > kMaxLabel ||
-          !absl::ascii_isalpha(static_cast<unsigned char>(workload.name[0]))) {
+      if (workload.name.size() > kMaxLabel) {
         return absl::InvalidArgumentError(
-            absl::StrCat("'", workload.name, "' is not a name for a Kubernetes service; ",
-                         "begin with a letter and take ", kMaxLabel, " characters at most"));
+            absl::StrCat("'", workload.name, "' is too long for a Kubernetes service: take ", kMaxLabel,
+                         " characters at most, in the names of the application and the service together"));
       }
       service.workloads.push_back(std::move(workload));
     }

@@ -32,6 +32,10 @@ struct RenderOptions {
   std::string image;                                 // empty: APPLICATION:VERSION
   std::vector<std::string> image_pull_secrets = {};  // names
   std::string tls_secret = {};                       // of the entry; empty: it speaks no TLS
+  // An image that has the program `curtail`, for the dashboard; empty: the application's, if `image_has_curtail`, else
+  // the chart has the dashboard turned off.
+  std::string dashboard_image = {};
+  bool image_has_curtail = true;
 };
 
 // One instance. `command` has markers (markers.h) where a value belongs.

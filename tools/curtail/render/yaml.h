@@ -37,6 +37,7 @@ class Yaml {
   Kind kind() const { return kind_; }
   const std::string& text() const { return text_; }
   const std::vector<Yaml>& items() const { return items_; }
+  const std::vector<Entry>& entries() const { return entries_; }  // of a map
   bool empty() const;
   // The value of a key of a map; null if there is none.
   const Yaml* Find(std::string_view key) const;
