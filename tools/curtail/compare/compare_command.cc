@@ -149,9 +149,10 @@ std::string PlanText(const CompareFlags& flags, const ComparisonPlan& plan) {
   std::vector<std::string> policies;
   for (const PolicyChoice& policy : plan.policies) policies.push_back(policy.label);
   const std::string most = plan.max_rounds > plan.rounds ? absl::StrCat(" to ", plan.max_rounds) : "";
-  std::string text = absl::StrFormat("%s: %s\n%d%s rounds of %.0f s of load, seed %d\n", flags.application,
-                                     absl::StrJoin(policies, ", "), plan.rounds, most,
-                                     InSeconds(plan.RoundLength()), plan.seed);
+  std::string text =
+      absl::StrFormat("%s: %s\n%d%s round%s of %.0f s of load, seed %d\n", flags.application,
+                      absl::StrJoin(policies, ", "), plan.rounds, most,
+                      plan.rounds == 1 && most.empty() ? "" : "s", InSeconds(plan.RoundLength()), plan.seed);
   for (const Scenario& scenario : plan.scenarios) absl::StrAppend(&text, "  ", scenario.text, "\n");
   return text;
 }

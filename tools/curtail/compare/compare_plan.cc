@@ -86,7 +86,10 @@ absl::Status CheckPolicy(const PolicyChoice& choice, const Profile* profile, boo
   if (made.ok()) return absl::OkStatus();
   const std::string_view hint =
       ParsePolicy(choice.policy).ok() ? "" : "; name the program of one of your own with --program";
-  return absl::InvalidArgumentError(Join("policy ", choice.label, ": ", Message(made.status()), hint));
+  // A policy's own errors begin with its name.
+  const std::string name =
+      Message(made.status()).starts_with("policy ") ? "" : Join("policy ", choice.label, ": ");
+  return absl::InvalidArgumentError(Join(name, Message(made.status()), hint));
 }
 
 absl::StatusOr<Scenario> MakeScenario(std::string_view name, double low_per_s, double high_per_s,

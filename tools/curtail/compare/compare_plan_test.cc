@@ -16,6 +16,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 std::string Refusal(std::string_view label, const Profile* profile) {
   const absl::Status status = CheckPolicy(ParsePolicyChoice(label), profile);
@@ -72,6 +73,7 @@ TEST(ComparePlan, SaysWhyAPolicyCannotBeCompared) {
   EXPECT_THAT(Refusal("online+profile", nullptr), HasSubstr("goes by a profile"));
   EXPECT_THAT(Refusal("mutune", nullptr), HasSubstr("goes by a profile"));
   EXPECT_THAT(Refusal("best", nullptr), HasSubstr("there is static:CONFIG"));
+  EXPECT_THAT(Refusal("best", nullptr), StartsWith("policy \"best\": there is"));
   EXPECT_THAT(Refusal("static:X", &profile), HasSubstr("config \"X\""));
 }
 

@@ -197,10 +197,10 @@ absl::Status Demo::Compare() {
   comparison_.data = absl::StrFormat("%s, %d leaves (%s)", application_->topology.variables.at("data"),
                                      leaf.instances(), leaf.config);
   comparison_.profile = "trained by this demo";
-  console_.Print(absl::StrFormat("\n%s  %s; %d rounds of %.0f s of load\n",
+  console_.Print(absl::StrFormat("\n%s  %s; %d round%s of %.0f s of load\n",
                                  console_.Bold("2. adaptive against static, in a flash crowd"),
                                  absl::StrJoin(comparison_.policies, ", "), plan->rounds,
-                                 InSeconds(plan->RoundLength())));
+                                 plan->rounds == 1 ? "" : "s", InSeconds(plan->RoundLength())));
   const absl::Status status = RunTrials(*application_, logs_, *plan, console_, stop_, comparison_);
   comparison_.interrupted = !status.ok();
   BelieveIfNoneCanBe(comparison_);

@@ -56,7 +56,40 @@ void MarkFront(std::vector<std::optional<PolicyCost>>& costs) {
 
 }  // namespace
 
-std::vector<std::optional<PolicyCost>> CostsOf(const PolicyComparison& c) {
+namespace {
+
+// Policies that had the same config in force are one, "mutune = static:auto": the difference between them is chance.
+struct Merged {
+  PolicyComparison comparison;
+  std::vector<size_t> of;  // the policy of it that each one given has become
+};
+
+Merged MergeSame(const PolicyComparison& c) {
+  Merged merged{.comparison = c, .of = {}};
+  std::vector<std::string>& names = merged.comparison.policies;
+  names.clear();
+  std::vector<size_t> first;  // of those that each is made of
+  for (size_t policy = 0; policy < c.policies.size(); ++policy) {
+    const auto same = std::ranges::find_if(first, [&](size_t other) {
+      return JudgePair(c, policy, other).overall.finding == Finding::kSameConfig;
+    });
+    merged.of.push_back(static_cast<size_t>(same - first.begin()));
+    if (same == first.end()) {
+      first.push_back(policy);
+      names.push_back(c.policies[policy]);
+    } else {
+      absl::StrAppend(&names[merged.of.back()], " = ", c.policies[policy]);
+    }
+  }
+  for (PolicyRun& run : merged.comparison.runs) {
+    const auto policy = std::ranges::find(c.policies, run.policy);
+    if (policy != c.policies.end())
+      run.policy = names[merged.of[static_cast<size_t>(policy - c.policies.begin())]];
+  }
+  return merged;
+}
+
+std::vector<std::optional<PolicyCost>> CostsOfEach(const PolicyComparison& c) {
   std::vector<std::optional<PolicyCost>> costs(c.policies.size());
   std::vector<std::vector<double>> medians(c.policies.size());
   for (size_t policy = 0; policy < c.policies.size(); ++policy) {
@@ -79,8 +112,19 @@ std::vector<std::optional<PolicyCost>> CostsOf(const PolicyComparison& c) {
   return costs;
 }
 
-std::string FrontText(const PolicyComparison& c) {
-  const std::vector<std::optional<PolicyCost>> costs = CostsOf(c);
+}  // namespace
+
+std::vector<std::optional<PolicyCost>> CostsOf(const PolicyComparison& given) {
+  const Merged merged = MergeSame(given);
+  const std::vector<std::optional<PolicyCost>> costs = CostsOfEach(merged.comparison);
+  std::vector<std::optional<PolicyCost>> all;
+  for (const size_t policy : merged.of) all.push_back(costs[policy]);
+  return all;
+}
+
+std::string FrontText(const PolicyComparison& given) {
+  const PolicyComparison c = MergeSame(given).comparison;
+  const std::vector<std::optional<PolicyCost>> costs = CostsOfEach(c);
   std::vector<std::string> front;
   size_t known = 0;
   for (size_t policy = 0; policy < costs.size(); ++policy) {
@@ -96,8 +140,9 @@ std::string FrontText(const PolicyComparison& c) {
                       absl::StrJoin(front, ", "), ".");
 }
 
-std::string ReachText(const PolicyComparison& c) {
-  const std::vector<std::optional<PolicyCost>> costs = CostsOf(c);
+std::string ReachText(const PolicyComparison& given) {
+  const PolicyComparison c = MergeSame(given).comparison;
+  const std::vector<std::optional<PolicyCost>> costs = CostsOfEach(c);
   double lowest_us = INFINITY;
   for (const std::optional<PolicyCost>& cost : costs) {
     if (cost) lowest_us = std::min(lowest_us, cost->p99_us);

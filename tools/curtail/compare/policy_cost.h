@@ -2,7 +2,8 @@
 //
 // policy_cost.h - what the p99 of a policy costs: CPU of the server under test.
 //
-// Polling buys latency with CPU, so neither number alone says which policy to take. Pure functions; any
+// Polling buys latency with CPU, so neither number alone says which policy to take. Policies that had the same config in
+// force have one cost, of the runs of them all, and one name in the texts, "mutune = static:auto". Pure functions; any
 // thread.
 #pragma once
 

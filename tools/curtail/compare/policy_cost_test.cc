@@ -61,6 +61,22 @@ TEST(PolicyCost, EachPolicyIsJudgedAgainstTheCheapestThatReachesTheLowestP99) {
             "times the lowest p99, 0.50 times the CPU).");
 }
 
+TEST(PolicyCost, PoliciesInTheSameConfigAreOne) {
+  PolicyComparison c = Comparison({{1000, 100}, {5000, 40}, {1500, 100}});
+  for (PolicyRun& run : c.runs) {
+    for (PhaseResult& phase : run.phases) phase.config = run.policy == "policy-1" ? "SIB1" : "auto";
+  }
+  const std::string front = FrontText(c), reach = ReachText(c);
+  EXPECT_THAT(front, testing::HasSubstr("policy-0 = policy-2 ("));
+  EXPECT_THAT(reach, testing::HasSubstr(" policy-0 = policy-2 is the cheapest"));
+  EXPECT_THAT(reach, testing::HasSubstr("Not there: policy-1 ("));
+  EXPECT_THAT(reach, testing::Not(testing::HasSubstr("policy-2 (")));
+  const std::vector<std::optional<PolicyCost>> costs = CostsOf(c);
+  ASSERT_EQ(costs.size(), 3u);
+  EXPECT_EQ(costs[0]->p99_us, costs[2]->p99_us);
+  EXPECT_TRUE(costs[0]->on_front && costs[2]->on_front);
+}
+
 TEST(PolicyCost, IsOfThoseThatRan) {
   PolicyComparison c = Comparison({{1000, 900}, {2000, 500}, {500, 100}});
   std::erase_if(c.runs, [](const PolicyRun& run) { return run.policy == "policy-2"; });
