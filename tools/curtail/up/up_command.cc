@@ -155,21 +155,20 @@ absl::Status CheckMemory(const deploy::Topology& topology, const UpFlags& flags,
     const std::optional<double> mib =
         MemoryMib(topology, service, absl::StrCat(folder, "/memory.log"), timeout, stop);
     if (stop.load(std::memory_order_relaxed)) return absl::CancelledError("interrupted");
-    if (!mib) {
-      parts.push_back(absl::StrCat(service.name, " not known"));
-      continue;
-    }
+    if (!mib) continue;
     all += *mib * service.instances();
     parts.push_back(service.instances() == 1
                         ? absl::StrCat(service.name, " ", MibText(*mib))
                         : absl::StrFormat("%s %d x %s", service.name, service.instances(), MibText(*mib)));
   }
   const double available = AvailableMib();
-  const std::string sum = all <= 0 ? "not known" : absl::StrCat(all < 1 ? "" : "about ", MibText(all));
-  console.Note(absl::StrFormat("memory: %s (%s); %s are available", sum, absl::StrJoin(parts, ", "),
-                               MibText(available)));
+  if (all > 0) {
+    console.Note(absl::StrFormat("memory: %s%s; %s are available", all < 1 ? "" : "about ", MibText(all),
+                                 MibText(available)));
+  }
   if (all <= 0.9 * available || flags.force) return absl::OkStatus();
-  return absl::ResourceExhaustedError("the application does not fit into this machine's memory");
+  return absl::ResourceExhaustedError(
+      absl::StrCat("that does not fit into this machine's memory: ", absl::StrJoin(parts, ", ")));
 }
 
 // ----- while it is up ------------------------------------------------------------------------------------------------
