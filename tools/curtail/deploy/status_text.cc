@@ -11,6 +11,8 @@
 namespace curtail::tool {
 namespace {
 
+std::string Times(uint64_t count) { return count == 1 ? "once" : absl::StrCat(count, " times"); }
+
 constexpr int kDecisions = 10;
 
 int64_t AgoMs(const admin::v1::Decision& decision, const admin::v1::GetStatusReply& status) {
@@ -92,20 +94,34 @@ std::string StatusText(const admin::v1::GetStatusReply& status) {
   }
   for (const admin::v1::HeldUpMethod& method : status.held_up()) {
     absl::StrAppendFormat(
-        &text, "%s held a thread up, %d times%s\n", method.path(), method.times(),
+        &text, "%s held a thread up, %s%s\n", method.path(), Times(method.times()),
         method.blocks() ? ": it sleeps, so that each of its calls has a thread of its own" : "");
   }
   for (const admin::v1::LimitCount& limit : status.limits()) {
-    absl::StrAppendFormat(&text, "limit %s: reached %d times by clients\n", limit.name(), limit.times());
+    absl::StrAppendFormat(&text, "limit %s: reached %s by clients\n", limit.name(), Times(limit.times()));
   }
   for (const admin::v1::RefusalCount& refusal : status.refusals()) {
-    absl::StrAppendFormat(&text, "overload: %s, %d times\n", refusal.reason(), refusal.times());
+    absl::StrAppendFormat(&text, "overload: %s, %s\n", refusal.reason(), Times(refusal.times()));
   }
   if (status.has_credits()) {
     absl::StrAppendFormat(&text, "credits: %d, of which %d connections have %d\n", status.credits().total(),
                           status.credits().accounts(), status.credits().issued());
   }
   return text + FencesText(status);
+}
+
+std::vector<std::string> BlockingNotes(const admin::v1::GetStatusReply& status, const Config& config) {
+  std::vector<std::string> notes;
+  if (config == Config::Auto()) return notes;
+  const int threads = config.workers > 0 ? config.workers : config.network;  // that run handlers
+  for (const admin::v1::HeldUpMethod& method : status.held_up()) {
+    if (!method.blocks()) continue;
+    notes.push_back(absl::StrFormat(
+        "%s sleeps outside of curtail's waits, so the %d thread%s of %s answer%s no more of its "
+        "calls at a time; under auto each call has a thread of its own",
+        method.path(), threads, threads == 1 ? "" : "s", config.ToString(), threads == 1 ? "s" : ""));
+  }
+  return notes;
 }
 
 }  // namespace curtail::tool

@@ -4,6 +4,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
+
+#include "curtail/exec/config.h"
 
 namespace curtail::admin::v1 {
 class GetStatusReply;
@@ -13,5 +16,9 @@ namespace curtail::tool {
 
 // Lines for a terminal: config, policy with its last ten switches, pools, queue, process.
 std::string StatusText(const admin::v1::GetStatusReply& status);
+
+// A sentence for each method that sleeps in a thread, if `config` has only so many of them. Only a server that has run under
+// auto knows such methods.
+std::vector<std::string> BlockingNotes(const admin::v1::GetStatusReply& status, const Config& config);
 
 }  // namespace curtail::tool

@@ -69,12 +69,27 @@ TEST(StatusText, ShowsMethodsThatHeldAThreadUp) {
   admin::v1::HeldUpMethod* const sleeper = status.add_held_up();
   sleeper->set_path("/a.B/Sleep"), sleeper->set_times(3), sleeper->set_blocks(true);
   admin::v1::HeldUpMethod* const computer = status.add_held_up();
-  computer->set_path("/a.B/Compute"), computer->set_times(2);
+  computer->set_path("/a.B/Compute"), computer->set_times(1);
   const std::string text = StatusText(status);
   EXPECT_NE(text.find("\n/a.B/Sleep held a thread up, 3 times: it sleeps, so that each of its calls has a "
-                      "thread of its own\n/a.B/Compute held a thread up, 2 times\n"),
+                      "thread of its own\n/a.B/Compute held a thread up, once\n"),
             std::string::npos)
       << text;
+}
+
+TEST(BlockingNotes, NameMethodsThatSleepUnderAConfigOfFewThreads) {
+  admin::v1::GetStatusReply status;
+  admin::v1::HeldUpMethod* const sleeper = status.add_held_up();
+  sleeper->set_path("/a.B/Sleep"), sleeper->set_blocks(true);
+  status.add_held_up()->set_path("/a.B/Compute");
+  const std::vector<std::string> notes = BlockingNotes(status, *Config::Parse("SDB1-2"));
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_EQ(notes[0],
+            "/a.B/Sleep sleeps outside of curtail's waits, so the 2 threads of SDB1-2 answer no more of its "
+            "calls at a time; "
+            "under auto each call has a thread of its own");
+  EXPECT_TRUE(BlockingNotes(status, Config::Auto()).empty());
+  EXPECT_TRUE(BlockingNotes({}, *Config::Parse("SIB1")).empty());
 }
 
 TEST(StatusText, ShowsStores) {

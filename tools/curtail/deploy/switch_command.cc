@@ -9,22 +9,14 @@
 #include "curtail/base/strings.h"
 #include "curtail/deploy/admin_client.h"
 #include "curtail/exec/config.h"
-#include "curtail/term/console.h"
+#include "curtail/rpc/admin/admin.pb.h"
 #include "curtail/term/exit_code.h"
 #include "tools/curtail/deploy/admin_failure.h"
+#include "tools/curtail/deploy/status_text.h"
 #include "tools/curtail/deploy/target.h"
 #include "tools/curtail/term/command.h"
 
 namespace curtail::tool {
-namespace {
-
-struct SwitchFlags {
-  std::string target;  // the admin address, or what target.h understands
-  std::string config;  // empty: only print the one in force
-};
-
-// Prints the config before and after, of each process that the target names; returns the exit code, of several the first
-// that is not 0.
 int RunSwitch(const SwitchFlags& flags, Console& console) {
   if (!flags.config.empty()) {
     if (const auto config = Config::Parse(flags.config); !config.ok()) {
@@ -46,6 +38,11 @@ int RunSwitch(const SwitchFlags& flags, Console& console) {
     }
     const std::string name = targets->size() > 1 ? Join(target.name, ": ") : "";
     console.Print(only_tell ? Join(name, *answer, "\n") : Join(name, *answer, " -> ", flags.config, "\n"));
+    if (only_tell) continue;
+    const absl::StatusOr<admin::v1::GetStatusReply> status = admin.GetStatus();
+    if (!status.ok()) continue;
+    for (const std::string& note : BlockingNotes(*status, *Config::Parse(flags.config)))
+      console.Note(Join(name, note));
   }
   return code;
 }

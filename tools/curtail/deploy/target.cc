@@ -50,6 +50,20 @@ bool NamesProcess(std::string_view asked, std::string_view name) {
   return std::ranges::find(group, asked) != group.end();
 }
 
+std::string InstanceMeant(std::string_view asked, const std::vector<std::string>& names) {
+  const size_t dot = asked.find('.');
+  if (dot == std::string_view::npos) return std::string(asked);
+  const std::string service(asked.substr(0, dot)), shard = service + "-0.";
+  bool one_shard = false;
+  for (const std::string& name : names) {
+    if (!IsPartOf(name, service) || name == service)
+      continue;  // the first of one that was scaled has no number
+    if (!name.starts_with(shard)) return std::string(asked);
+    one_shard = true;
+  }
+  return one_shard ? absl::StrCat(service, "-0", std::string(asked.substr(dot))) : std::string(asked);
+}
+
 absl::StatusOr<std::vector<ProcessState>> FindProcesses(std::string_view target) {
   const size_t slash = std::min(target.find('/'), target.size());
   absl::StatusOr<UpState> state = ReadUpState(std::string(target.substr(0, slash)));
@@ -64,11 +78,14 @@ absl::StatusOr<std::vector<ProcessState>> FindProcesses(std::string_view target)
     }
     asked = entry->service;
   }
+  std::vector<std::string> names;
+  for (const ProcessState& process : state->processes) names.push_back(process.name);
+  asked = InstanceMeant(asked, names);
   std::vector<ProcessState> found;
   for (const ProcessState& process : state->processes) {
     if (NamesProcess(asked, process.name)) found.push_back(process);
   }
-  if (found.empty()) return NoProcess(*state, asked);
+  if (found.empty()) return NoProcess(*state, target.substr(std::min(slash + 1, target.size())));
   return found;
 }
 

@@ -3,7 +3,7 @@
 // target.h - the processes of applications that are up, by the names that a user gives: APP, APP/SERVICE,
 // APP/SERVICE.INSTANCE.
 //
-// INSTANCE is a shard, or SHARD.REPLICA; "router/leaf.1" is both replicas of shard 1, and "router/leaf-1.0" is one
+// INSTANCE is a shard, or SHARD.REPLICA, or of a service without shards a replica; "router/leaf.1" is both replicas of shard 1, and "router/leaf-1.0" is one
 // process, by its name in `curtail ps`. Reads the run folders; any thread.
 #pragma once
 
@@ -27,6 +27,10 @@ bool IsAddress(std::string_view text);
 // True if `asked`, "leaf", "leaf.0" or "leaf-0", names the process `name`. A process of a group, "text+count", has the
 // names of its services, too.
 bool NamesProcess(std::string_view asked, std::string_view name);
+
+// "supplier-0.1" for "supplier.1" if the processes of that service, among all `names`, show that it has replicas and no
+// shards; else `asked`.
+std::string InstanceMeant(std::string_view asked, const std::vector<std::string>& names);
 
 // The processes that `target` names, at least one: of APP alone those of the service that clients call. Errors:
 // NOT_FOUND, which says what there is.

@@ -14,6 +14,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::SizeIs;
 
 class TargetTest : public testing::Test {
  protected:
@@ -21,7 +22,8 @@ class TargetTest : public testing::Test {
   ~TargetTest() override { unsetenv("XDG_RUNTIME_DIR"); }
 
   // Holds "router" up: a mid-tier, four leaves and a cache that is no curtail service.
-  std::unique_ptr<RunFolder> Up() {
+  // With `more`, processes of a service "supplier", which has no shards.
+  std::unique_ptr<RunFolder> Up(const std::vector<std::string>& more = {}) {
     UpState state;
     state.application = "router";
     state.pid = getpid();
@@ -35,6 +37,7 @@ class TargetTest : public testing::Test {
     add("leaf-cache", "leaf-cache", "unix:/c");
     for (const char* name : {"leaf-0.0", "leaf-0.1", "leaf-1.0", "leaf-1.1"})
       add(name, "leaf", std::string("h:") + name);
+    for (const std::string& name : more) add(name, "supplier", "h:" + name);
     add("mid-tier", "mid-tier", state.entry);
     auto folder = RunFolder::Take("router");
     EXPECT_TRUE(folder.ok()) << folder.status();
@@ -71,6 +74,15 @@ TEST_F(TargetTest, NamesServicesShardsAndProcesses) {
   EXPECT_THAT(Names("router/leaf.1.0"), ElementsAre("leaf-1.0"));
   EXPECT_THAT(Names("router/leaf-1.0"), ElementsAre("leaf-1.0"));
   EXPECT_THAT(Names("router/leaf-cache"), ElementsAre("leaf-cache"));
+}
+
+TEST_F(TargetTest, NumbersInstancesOfAServiceWithoutShards) {
+  const auto folder = Up({"supplier-0.0", "supplier-0.1", "supplier-0.2"});
+  EXPECT_THAT(Names("router/supplier.1"), ElementsAre("supplier-0.1"));
+  EXPECT_THAT(Names("router/supplier.0"), ElementsAre("supplier-0.0"));
+  EXPECT_THAT(Names("router/supplier"), SizeIs(3));
+  EXPECT_THAT(Names("router/supplier-0.2"), ElementsAre("supplier-0.2"));
+  EXPECT_FALSE(FindProcesses("router/supplier.3").ok());
 }
 
 TEST_F(TargetTest, SaysWhatThereIs) {
