@@ -39,7 +39,8 @@ ProcessLook LookAt(const ProcessState& process) {
   const bool grpc = process.protocol == "grpc";
   if (grpc && process.state != deploy::StateName(deploy::Instance::State::kWaiting)) {
     const absl::Status health = deploy::CheckHealth(process.address, kLookTimeout);
-    if (!absl::IsUnimplemented(health)) row.health = health.ok() ? "serving" : "not serving";
+    if (!absl::IsUnimplemented(health))
+      row.health = health.ok() ? "serving" : absl::IsDeadlineExceeded(health) ? "no answer" : "not serving";
   }
   if (row.health == "serving" && !process.admin.empty()) {
     const absl::StatusOr<std::string> config = deploy::AdminClient(process.admin).GetConfig(kLookTimeout);

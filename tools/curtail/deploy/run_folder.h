@@ -24,7 +24,7 @@ namespace curtail::tool {
 
 // How a process is, for `curtail ps`; not kept in the file.
 struct ProcessLook {
-  std::string health;  // "serving", "not serving", "-" where that cannot be asked
+  std::string health;  // "serving", "not serving", "no answer", "-" where that cannot be asked
   std::string config;  // in force
   double cpu_s = 0;
   double resident_mib = 0;

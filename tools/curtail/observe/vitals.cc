@@ -48,10 +48,14 @@ void AddProblem(const ProcessVitals& of, ServiceVitals* service) {
   const ProcessState& process = of.process;
   const bool recent = !process.problem.empty() && UnixMs() - process.problem_unix_ms < kProblemShownMs;
   if (of.ready() && !recent) return;
-  std::string text = absl::StrCat(process.name, " is ", process.state);
+  // The state is as `curtail up` last saw it: a process that is stopped is "ready" still.
+  const bool silent =
+      process.state == deploy::StateName(deploy::Instance::State::kReady) && !of.error.empty();
+  std::string text = silent ? absl::StrCat(process.name, " does not answer: ", of.error)
+                            : absl::StrCat(process.name, " is ", process.state);
   if (!process.problem.empty())
     absl::StrAppend(&text, ": it ", process.problem.substr(0, process.problem.find('\n')));
-  if (!of.error.empty()) absl::StrAppend(&text, ": ", of.error);
+  if (!of.error.empty() && !silent) absl::StrAppend(&text, ": ", of.error);
   service->problems.push_back(std::move(text));
 }
 

@@ -134,7 +134,7 @@ TEST(Vitals, ADeadProcessIsNamedAndTheOthersCount) {
   EXPECT_DOUBLE_EQ(*services[0].calls_per_s, 30);
   EXPECT_THAT(services[0].problems, ElementsAre("cart-1 is waiting: it was killed by signal 9"));
   EXPECT_EQ(services[1].ready, 0);
-  EXPECT_THAT(services[1].problems, ElementsAre("stock-0 is ready: no answer in time"));
+  EXPECT_THAT(services[1].problems, ElementsAre("stock-0 does not answer: no answer in time"));
 }
 
 }  // namespace
