@@ -125,14 +125,14 @@ absl::StatusOr<std::shared_ptr<const Workload>> MakeFixed(const LoadFlags& flags
   return std::make_shared<FixedWorkload>(*std::move(path), *std::move(message));
 }
 
-// INVALID_ARGUMENT where the method is known to be of another kind: a call that streams, made as a unary one, would
-// look fine. Bytes need no description, so a server without one is no error.
+// The error of a method that is of another kind than it is called as, or that its service does not have. Bytes need no
+// description, so a server that does not describe the service is fine.
 absl::Status CheckKind(const LoadFlags& flags, const LoadTargets& targets) {
   if (flags.dry_run && flags.protos.empty()) return absl::OkStatus();  // asks no server
   const absl::StatusOr<Catalog> catalog = MakeCatalog(flags, targets);
-  const absl::Status found =
-      catalog.ok() ? catalog->FindMethod(flags.method, flags.stream > 0).status() : catalog.status();
-  return absl::IsInvalidArgument(found) ? found : absl::OkStatus();
+  if (!catalog.ok()) return absl::IsInvalidArgument(catalog.status()) ? catalog.status() : absl::OkStatus();
+  const absl::Status found = catalog->FindMethod(flags.method, flags.stream > 0).status();
+  return absl::IsInvalidArgument(found) || catalog->Describes(flags.method) ? found : absl::OkStatus();
 }
 
 // The requests of `workload` in the order of --pick.

@@ -112,6 +112,18 @@ int RunVerify(const VerifyFlags& given, Console& console, const std::atomic<bool
   }
   const absl::StatusOr<Profile> profile = ReadProfileFile(flags.profile, flags.any_machine);
   if (!profile.ok()) return FailWith(console, profile.status(), "verify", nullptr);
+  const auto of_another = [&](const std::string& service) {
+    return FailWith(console,
+                    absl::InvalidArgumentError(absl::StrCat("the profile is of ", profile->service,
+                                                            ", and the target is ", service)),
+                    "verify", nullptr);
+  };
+  // Of an application this is known before it starts.
+  if (targets.size() == 1 && apps::IsApplication(targets.front())) {
+    const auto application = apps::MakeApplication(targets.front(), flags.subject.application);
+    if (application.ok() && (*application)->service != profile->service)
+      return of_another((*application)->service);
+  }
   absl::StatusOr<Verification> verification = MakeVerification(flags, *profile);
   if (!verification.ok()) return FailWith(console, verification.status(), "verify", nullptr);
   console.PrintWrapped(absl::StrFormat("%s   %s of %s, trained %s; held-out loads %s; %d cells at most\n",
@@ -122,12 +134,7 @@ int RunVerify(const VerifyFlags& given, Console& console, const std::atomic<bool
   if (flags.dry_run) return kOk;
   absl::StatusOr<std::unique_ptr<Subject>> subject = Subject::Make(flags.subject, console, stop);
   if (!subject.ok()) return stop ? kInterrupted : FailWith(console, subject.status(), "verify", nullptr);
-  if ((*subject)->service() != profile->service) {
-    return FailWith(console,
-                    absl::InvalidArgumentError(absl::StrCat("the profile is of ", profile->service,
-                                                            ", and the target is ", (*subject)->service())),
-                    "verify", nullptr);
-  }
+  if ((*subject)->service() != profile->service) return of_another((*subject)->service());
   const absl::Status status = Measure(flags, **subject, *verification, console);
   console.Print(VerificationText(verification->rows()));
   if (absl::IsCancelled(status)) {
