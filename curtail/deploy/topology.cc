@@ -277,7 +277,7 @@ void CheckService(const Topology& t, const ServiceSpec& service, const YAML::Nod
   for (const Wiring& call : service.calls) {
     if (t.Find(call.service) != nullptr) continue;
     Fail(CallOf(node, call.service),
-         absl::StrCat(service.name, " calls ", call.service, ", which is not there"));
+         absl::StrCat(service.name, " calls ", call.service, ", which is not a service of this topology"));
   }
   const std::set<std::string> names = NamesFor(t, service);
   for (const auto& [key, value] : Entries(node)) {
@@ -338,11 +338,11 @@ Topology ReadTopology(const YAML::Node& root) {
     } else if (!IsExtension(key)) {
       Fail(key_node, absl::StrCat("'", key,
                                   "' is not a key here; there are application, title, variables, scale, "
-                                  "prepare and services"));
+                                  "prepare, groups and services"));
     }
   }
   if (t.application.empty()) Fail(root, "application: give it a name");
-  if (services.empty()) Fail(root, "services: there are none");
+  if (services.empty()) Fail(root, "services: name one at least");
   for (const auto& [name, keys] : services) {
     ServiceSpec service = ReadService(name, keys);
     if (t.Find(service.name) != nullptr) Fail(name, absl::StrCat("two services are called ", service.name));
@@ -350,6 +350,12 @@ Topology ReadTopology(const YAML::Node& root) {
   }
   if (std::ranges::count(t.services, true, &ServiceSpec::entry) != 1)
     Fail(root, "one service must be marked entry: true, the one that clients call");
+  for (const std::string& group : t.groups) {
+    for (const absl::string_view name : absl::StrSplit(group, ',')) {
+      if (t.Find(std::string(name)) == nullptr)
+        Fail(root["groups"], absl::StrCat("groups: there is no service ", name));
+    }
+  }
   for (size_t i = 0; i < t.services.size(); ++i) CheckService(t, t.services[i], services[i].second);
   std::set<std::string> settings = {"entry"};
   for (const auto& [name, value] : t.Settings()) settings.insert(name);

@@ -117,6 +117,27 @@ def test_again(tools):
         assert served(counts(tools)["count-0.1"]) > before
 
 
+def test_restart(tools):
+    """One after the other, at the same addresses, and no request fails."""
+    with up(tools):
+        scale(tools, 3)
+        before = counts(tools)
+        finish = load(tools, 8)
+        code, out, err = tools.run("restart", "toy/count")
+        assert code == 0 and out == "toy/count: 3 processes restarted\n", (code, out, err)
+        finish()
+        after = counts(tools)
+        assert {n: p["address"] for n, p in after.items()} == {n: p["address"] for n, p in before.items()}
+        assert all(after[n]["pid"] not in (0, p["pid"]) for n, p in before.items()), (before, after)
+        code, out, err = tools.run("restart", "toy/count.1")
+        assert code == 0 and out == "toy/count.1: 1 process restarted\n", (code, out, err)
+        last = counts(tools)
+        assert [n for n, p in last.items() if p["pid"] != after[n]["pid"]] == ["count-0.1"], (after, last)
+        for target, text in (("toy/nothing", "no service or process nothing"), ("toy", "names no service"), ("no/x", "no is not up")):
+            code, out, err = tools.run("restart", target)
+            assert code == 104 and text in err, (code, out, err)
+
+
 def test_refuses(tools):
     def refused(code, text, *args):
         got, out, err = tools.run("scale", *args)

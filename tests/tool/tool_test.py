@@ -134,6 +134,8 @@ def check_verify(tools, profile):
     assert code in (0, 99) and re.search(r"agrees|within|noise|loses|beyond", out), (code, out)
     expect_refusal(tools.run(*verify, "--loads", "300"), 104, "300")
     expect_refusal(tools.run("verify", "hdsearch"), 104, "profile")
+    code, out, err = tools.run("verify", "router", profile, "--quick")
+    assert code == 104 and "the profile is of curtail.hdsearch.Search, and the target is " in err and "starting" not in err, (code, out, err)
 
 
 def check_compare(tools, profile):
@@ -301,7 +303,31 @@ def test_docs(tools):
     assert complete("curtail", "up", "hdsearch", "--det") == ["--detach"]
     assert complete("curtail", "help", "swi") == ["switch"]
     assert complete("curtail", "report", "x") == []
+    assert complete("curtail", "render", "hdsearch", "--to", "") == ["kubernetes", "helm", "compose"]
+    assert "leaf.shards=" in complete("curtail", "up", "hdsearch", "--set", "leaf."), complete("curtail", "up", "hdsearch", "--set", "")
+    assert complete("curtail", "switch", "hd") == [], "nothing is up"
+    assert re.search(r"^\.B \\-\\-scale \[N\]\nhow many", page, re.M), "the value is called as its description calls it"
+    if shutil.which("man"):
+        with open(tools.path("curtail.1"), "w") as file:
+            file.write(page)
+        text = subprocess.run(["man", "-l", file.name], env={**os.environ, "MANWIDTH": "80", "MAN_KEEP_FORMATTING": ""}, text=True,
+                              capture_output=True, check=True, timeout=MAX_WAIT_S).stdout
+        prose = [line for line in text.splitlines() if len(line) > 80 and "curtail " not in line]
+        assert "curtail - " in text and len(prose) < 10, prose
     expect_refusal(tools.run("completion", "csh"), 104, "csh")
+
+
+def test_says(tools):
+    """A server says once where it listens, and what it logs is from its program."""
+    server = subprocess.Popen([tools.hdsearch, "--service", "leaf", "--data", "synthetic:N=200,D=8", "--listen", "127.0.0.1:0"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        await_line(server.stdout, r"^ready 127\.0\.0\.1:\d+$")
+        server.send_signal(signal.SIGTERM)
+        out, err = server.communicate(timeout=MAX_WAIT_S)
+        assert "listening on" not in out and "hdsearch: draining (SIGTERM)" in err and "curtail: " not in err, (out, err)
+    finally:
+        server.kill()
 
 
 def serve_leaf(tools, *flags):
@@ -473,6 +499,7 @@ def check_load_refuses(tools, address, brief, health):
     expect_refusal(run(address, "--rps", "5", "--method", "grpc.health.v1.Health/Watch", "--stream", "2"), 104, "write --stream 1")
     expect_refusal(run(f"http://{address}/", "--rps", "5", "--stream", "2"), 104, "--stream is for gRPC methods")
     expect_refusal(run(address, "--rps", "5", "--method", "Health"), 104, "package.Service/Method")
+    expect_refusal(run(address, "--rps", "5", "--method", "grpc.health.v1.Health/Chek"), 104, 'did you mean "Check"')
     expect_refusal(run(address, *brief, "--data-hex", "0g"), 104, "--data-hex")
     expect_refusal(run("not an address", *brief), 104, "not an address")
     expect_refusal(run(address, *brief, "--pick", "zipf:1"), 104, "--pick")

@@ -10,6 +10,7 @@
 #include "curtail/deploy/admin_client.h"
 #include "curtail/exec/config.h"
 #include "curtail/rpc/admin/admin.pb.h"
+#include "curtail/term/console.h"
 #include "curtail/term/exit_code.h"
 #include "tools/curtail/deploy/admin_failure.h"
 #include "tools/curtail/deploy/status_text.h"
@@ -17,6 +18,15 @@
 #include "tools/curtail/term/command.h"
 
 namespace curtail::tool {
+namespace {
+
+struct SwitchFlags {
+  std::string target;  // the admin address, or what target.h understands
+  std::string config;  // empty: only print the one in force
+};
+
+// Prints the config before and after, of each process that the target names; returns the exit code, of several the first
+// that is not 0.
 int RunSwitch(const SwitchFlags& flags, Console& console) {
   if (!flags.config.empty()) {
     if (const auto config = Config::Parse(flags.config); !config.ok()) {

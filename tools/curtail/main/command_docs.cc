@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <map>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -76,15 +77,43 @@ std::string Roff(std::string_view text) {
   return out;
 }
 
+// A text below a command: lines that are set in are kept as they are, the others are filled.
+std::string ProseInRoff(std::string_view text) {
+  std::string out;
+  bool kept = false;
+  for (const absl::string_view line : absl::StrSplit(std::string(text), '\n')) {
+    const bool keep = absl::StartsWith(line, "  ");
+    if (keep != kept) absl::StrAppend(&out, keep ? ".nf\n" : ".fi\n.PP\n");
+    kept = keep;
+    absl::StrAppend(&out, line.empty() ? ".PP\n" : Roff(std::string(line)));
+  }
+  return absl::StrCat(".PP\n", out, kept ? ".fi\n" : "");
+}
+
+// The name of a flag's value: the words in capitals with which its description begins, "NAME=VALUE: a variable", or VALUE.
+// They leave the description.
+std::string TakeValueName(const CLI::Option& option, std::string* description) {
+  if (!TakesValue(option)) return "";
+  std::string name = "VALUE";
+  const size_t colon = description->find(": ");
+  const std::string begin = description->substr(0, std::min(colon, description->size()));
+  if (colon != std::string::npos &&
+      begin.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ=,.>:") == std::string::npos) {
+    name = begin;
+    description->erase(0, colon + 2);
+  }
+  return option.get_items_expected_min() == 0 ? absl::StrCat(" [", name, "]") : absl::StrCat(" ", name);
+}
+
 std::string FlagsInRoff(const CLI::App& app) {
   std::string text;
   for (const CLI::Option* option : FlagsOf(app)) {
-    absl::StrAppend(
-        &text, ".TP\n.B ",
-        Roff(absl::StrCat(absl::StrJoin(NamesOf(*option), ", "), TakesValue(*option) ? " VALUE" : "")));
+    std::string description = option->get_description();
+    const std::string value = TakeValueName(*option, &description);
+    absl::StrAppend(&text, ".TP\n.B ", Roff(absl::StrCat(absl::StrJoin(NamesOf(*option), ", "), value)));
     const std::string usual = option->get_default_str();
-    absl::StrAppend(&text, Roff(absl::StrCat(option->get_description(),
-                                             usual.empty() ? "" : absl::StrCat(" [", usual, "]"))));
+    absl::StrAppend(&text,
+                    Roff(absl::StrCat(description, usual.empty() ? "" : absl::StrCat(" [", usual, "]"))));
   }
   return text;
 }
@@ -101,18 +130,41 @@ std::string CommandInRoff(const CLI::App& command) {
   std::string text =
       absl::StrCat(".SS ", Roff(synopsis), Roff(command.get_description()), words, FlagsInRoff(command));
   if (!command.get_footer().empty()) {
-    absl::StrAppend(&text, ".PP\n.nf\n", Roff(command.get_footer()), ".fi\n");
+    absl::StrAppend(&text, ProseInRoff(command.get_footer()));
   }
   return text;
 }
 
+// ----- completion: values -------------------------------------------------------------------------------------------
+
+// The values of a flag that takes few; nothing for others.
+std::string ValuesOf(const CLI::Option& option) {
+  const std::string type = option.get_type_name();  // "TEXT:{kubernetes,helm,compose}"
+  const size_t begin = type.find('{'), end = type.find('}');
+  if (begin == std::string::npos || end == std::string::npos) return "";
+  const std::string set = type.substr(begin + 1, end - begin - 1);
+  return absl::StrReplaceAll(set, {{",", " "}});
+}
+
+// True for commands whose first word names an application that is up.
+bool TakesRunning(const CLI::App& command) {
+  static constexpr std::string_view kSuch[] = {"down",  "failover", "logs",   "ps",  "restart",
+                                               "scale", "status",   "switch", "top", "traces"};
+  return std::ranges::count(kSuch, command.get_name()) > 0;
+}
+
+// A command line of a shell that lists what is up.
+constexpr char kRunning[] =
+    R"sh(curtail ps --json 2>/dev/null | sed -n 's/.*"application": *"\([^"]*\)".*/\1/p')sh";
+
 // ----- completion ----------------------------------------------------------------------------------------------------
 
-std::string BashCompletion(const CLI::App& app, const std::string& applications) {
+std::string BashCompletion(const CLI::App& app, const std::string& applications,
+                           const std::map<std::string, std::string>& settings) {
   std::string text = absl::StrFormat(
       R"(# Completion of curtail for bash: source <(curtail completion bash)
 _curtail() {
-  local word command= words names=
+  local word command= words= names= values=
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     if [[ $word != -* ]]; then command=$word; break; fi
   done
@@ -121,15 +173,37 @@ _curtail() {
 )",
       FlagWords(app), CommandNames(app));
   for (const CLI::App* command : CommandsOf(app)) {
-    absl::StrAppendFormat(&text, "    %s) words='%s'; names='%s' ;;\n", command->get_name(),
-                          FlagWords(*command),
-                          TakesApplication(*command)      ? applications
-                          : command->get_name() == "help" ? CommandNames(app)
-                                                          : "");
+    const std::string names = TakesRunning(*command)          ? absl::StrCat("$(", kRunning, ")")
+                              : TakesApplication(*command)    ? absl::StrCat("'", applications, "'")
+                              : command->get_name() == "help" ? absl::StrCat("'", CommandNames(app), "'")
+                                                              : "''";
+    absl::StrAppendFormat(&text, "    %s) words='%s'; names=%s ;;\n", command->get_name(),
+                          FlagWords(*command), names);
+  }
+  text += "  esac\n  case $command${COMP_WORDS[COMP_CWORD-1]} in\n";
+  for (const CLI::App* command : CommandsOf(app)) {
+    for (const CLI::Option* option : FlagsOf(*command)) {
+      if (const std::string values = ValuesOf(*option); !values.empty()) {
+        for (const std::string& name : NamesOf(*option))
+          absl::StrAppendFormat(&text, "    %s%s) values='%s' ;;\n", command->get_name(), name, values);
+      }
+      // Some names are the variables of the application's topology.
+      if (option->check_lname("set"))
+        absl::StrAppendFormat(&text, "    %s--set) values=$(_curtail_variables) ;;\n", command->get_name());
+    }
   }
   text += R"(  esac
+  if [[ $values ]]; then words=$values; names=$values; fi
   if [[ ${COMP_WORDS[COMP_CWORD]} != -* ]]; then words=$names; fi
   mapfile -t COMPREPLY < <(compgen -W "$words" -- "${COMP_WORDS[COMP_CWORD]}")
+}
+_curtail_variables() {
+  case ${COMP_WORDS[2]} in
+)";
+  for (const auto& [application, variables] : settings) {
+    absl::StrAppendFormat(&text, "    %s) echo '%s' ;;\n", application, variables);
+  }
+  text += R"(  esac
 }
 complete -o default -F _curtail curtail
 )";
@@ -162,14 +236,19 @@ std::string ZshCompletion(const CLI::App& app, const std::string& applications) 
     absl::StrAppend(&text, "    ", command->get_name(), ")\n      _arguments");
     for (const CLI::Option* option : FlagsOf(*command)) {
       for (const std::string& name : NamesOf(*option)) {
+        const std::string values = ValuesOf(*option);
+        const std::string value = !TakesValue(*option) ? ""
+                                  : values.empty()     ? ":value:_files"
+                                                       : absl::StrCat(":value:(", values, ")");
         absl::StrAppend(&text, " \\\n        ",
-                        Quoted(absl::StrCat("*", name, "[", ZshText(option->get_description()), "]",
-                                            TakesValue(*option) ? ":value:_files" : "")));
+                        Quoted(absl::StrCat("*", name, "[", ZshText(option->get_description()), "]", value)));
       }
     }
-    const std::string words = TakesApplication(*command) ? absl::StrCat("*:application or file:{ compadd ",
-                                                                        applications, "; _files }")
-                                                         : "*:file:_files";
+    const std::string words =
+        TakesRunning(*command) ? absl::StrCat("*:what is up:{ compadd $(", kRunning, ") }")
+        : TakesApplication(*command)
+            ? absl::StrCat("*:application or file:{ compadd ", applications, "; _files }")
+            : "*:file:_files";
     absl::StrAppend(&text, " \\\n        ", Quoted(words), "\n      ;;\n");
   }
   return text + "  esac\n}\n_curtail \"$@\"\n";
@@ -182,13 +261,17 @@ std::string FishCompletion(const CLI::App& app, const std::string& applications)
                     Quoted(command->get_description()), "\n");
     const std::string of =
         absl::StrCat("complete -c curtail -n '__fish_seen_subcommand_from ", command->get_name(), "'");
-    if (TakesApplication(*command)) absl::StrAppend(&text, of, " -a '", applications, "'\n");
+    if (TakesRunning(*command))
+      absl::StrAppend(&text, of, " -a ", Quoted(absl::StrCat("(", kRunning, ")")), "\n");
+    else if (TakesApplication(*command)) absl::StrAppend(&text, of, " -a '", applications, "'\n");
     for (const CLI::Option* option : FlagsOf(*command)) {
       absl::StrAppend(&text, of);
       for (const std::string& name : option->get_snames()) absl::StrAppend(&text, " -s ", name);
       for (const std::string& name : option->get_lnames()) absl::StrAppend(&text, " -l ", name);
-      absl::StrAppend(&text, TakesValue(*option) ? " -r" : "", " -d ", Quoted(option->get_description()),
-                      "\n");
+      const std::string values = ValuesOf(*option);
+      absl::StrAppend(&text, TakesValue(*option) ? " -r" : "",
+                      values.empty() ? "" : absl::StrCat(" -f -a '", values, "'"), " -d ",
+                      Quoted(option->get_description()), "\n");
     }
   }
   return text;
@@ -236,18 +319,19 @@ std::string HelpHint(const CLI::App& app) {
 
 std::string ManPage(const CLI::App& app, std::string_view version) {
   std::string text = absl::StrCat(
-      ".TH CURTAIL 1 \"\" \"curtail ", std::string(version), "\"\n.SH NAME\n",
+      ".TH CURTAIL 1 \"\" \"curtail ", std::string(version), "\"\n.ad l\n.SH NAME\n",
       Roff("curtail - microservices that choose their own threading, and the tools to measure them"),
       ".SH SYNOPSIS\n.B curtail\n[OPTIONS] COMMAND [...]\n.SH OPTIONS\n", FlagsInRoff(app), ".SH COMMANDS\n");
   for (const CLI::App* command : CommandsOf(app)) text += CommandInRoff(*command);
-  return absl::StrCat(text, ".SH EXAMPLES\n.nf\n", Roff(app.get_footer()), ".fi\n");
+  return absl::StrCat(text, ".SH EXAMPLES\n", ProseInRoff(app.get_footer()));
 }
 
 std::string CompletionScript(const CLI::App& app, std::string_view shell,
-                             const std::vector<std::string>& applications) {
+                             const std::vector<std::string>& applications,
+                             const std::map<std::string, std::string>& settings) {
   const std::string names = absl::StrJoin(applications, " ");
   if (shell == "zsh") return ZshCompletion(app, names);
-  return shell == "fish" ? FishCompletion(app, names) : BashCompletion(app, names);
+  return shell == "fish" ? FishCompletion(app, names) : BashCompletion(app, names, settings);
 }
 
 }  // namespace curtail::tool

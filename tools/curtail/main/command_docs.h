@@ -5,6 +5,7 @@
 // Pure functions; any thread.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,7 +30,9 @@ std::string HelpHint(const CLI::App& app);
 std::string ManPage(const CLI::App& app, std::string_view version);
 
 // A script for "bash", "zsh" or "fish" that completes commands, flags, `applications` and files. REQUIRES: one of those.
+// `settings` has the names of an application's variables, for --set.
 std::string CompletionScript(const CLI::App& app, std::string_view shell,
-                             const std::vector<std::string>& applications);
+                             const std::vector<std::string>& applications,
+                             const std::map<std::string, std::string>& settings);
 
 }  // namespace curtail::tool

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -77,6 +78,18 @@ void LeaveApplications(std::vector<std::string>* words) {
   }
 }
 
+// The variables of each application's topology, as --set takes them.
+std::map<std::string, std::string> SettingNames() {
+  std::map<std::string, std::string> names;
+  for (const std::string& application :
+       std::vector<std::string>(absl::StrSplit(apps::ApplicationNames(), ", "))) {
+    const absl::StatusOr<deploy::Topology> topology = apps::LoadTopology(application);
+    if (!topology.ok()) continue;
+    for (const auto& [name, value] : topology->Settings()) absl::StrAppend(&names[application], name, "= ");
+  }
+  return names;
+}
+
 // The exit code when the words end with what they print: an error, help, the man page, a completion.
 std::optional<int> Parse(CLI::App& app, const DocCommands& docs, std::vector<std::string> words,
                          Console& console) {
@@ -104,7 +117,8 @@ std::optional<int> Parse(CLI::App& app, const DocCommands& docs, std::vector<std
   } else if (*docs.man) {
     console.Print(ManPage(app, CURTAIL_VERSION));
   } else if (*docs.completion) {
-    console.Print(CompletionScript(app, docs.shell, absl::StrSplit(apps::ApplicationNames(), ", ")));
+    console.Print(
+        CompletionScript(app, docs.shell, absl::StrSplit(apps::ApplicationNames(), ", "), SettingNames()));
   } else {
     return std::nullopt;
   }

@@ -18,6 +18,8 @@
 #include "tools/curtail/deploy/topology_flags.h"
 #include "tools/curtail/render/manifests.h"
 #include "tools/curtail/render/markers.h"
+#include "tools/curtail/render/workloads.h"
+#include "tools/curtail/term/command.h"
 
 namespace curtail::tool {
 namespace {
@@ -132,6 +134,8 @@ Command AddRender(CLI::App& app) {
   command->add_option("-o,--output", f->output,
                       "A folder for the files [kubernetes, compose: the standard output]");
   command->add_option("--image", f->options.image, "The image of the application [APP:VERSION]");
+  command->add_option("--dashboard-image", f->options.dashboard_image,
+                      "An image with the program curtail, for the dashboard [that of the application]");
   AddTopologyFlags(*command, &f->changes);
   command->footer(kRenderExamples);
   return {command, [f](const Invocation& given) { return RunRender(*f, given.console); }};
