@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "curtail/base/rng.h"
-#include "curtail/load/drive/choice.h"
+#include "curtail/load/message/choice.h"
 #include "curtail/load/message/workload.h"
 #include "curtail/rpc/method.h"
 

@@ -11,7 +11,7 @@
 #include <memory>
 #include <string>
 
-#include "apps/kit/accounts/secrets.h"
+#include "apps/kit/data/secrets.h"
 #include "apps/kit/wall_clock.h"
 #include "apps/media/media_testing.h"
 #include "apps/media/rentals.h"

@@ -310,9 +310,9 @@ TEST(TopologyTest, UnknownVariablesAreNamedWithTheirLine) {
 TEST(TopologyTest, ErrorsNameTheLineOfTheirEntry) {
   const std::string begin = "application: x\nservices:\n  a:\n    run: a\n    entry: true\n";
   EXPECT_EQ(Problem(begin + "    calls:\n      b: --b\n      c: --c\n  b: {run: b}\n"),
-            "t.yaml:8: a calls c, which is not there");
+            "t.yaml:8: a calls c, which is not a service of this topology");
   EXPECT_EQ(Problem(begin + "    stores:\n    - b\n    - c\n  b: {run: b}\n"),
-            "t.yaml:8: a calls c, which is not there");
+            "t.yaml:8: a calls c, which is not a service of this topology");
   EXPECT_EQ(Problem(begin + "  b: {run: b}\n  a: {run: c}\n"), "t.yaml:7: two services are called a");
   EXPECT_THAT(Problem(begin + "    colours:\n      red: 1\n"),
               StartsWith("t.yaml:6: 'colours' is not a key"));

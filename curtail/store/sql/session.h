@@ -93,8 +93,8 @@ class SqlSession {
   // Runs a statement with no values and no answer, at the latest with the next one, which then has
   // its error.
   [[nodiscard]] virtual absl::Status Later(std::string_view sql) { return Execute(sql); }
-  // Has the commits from now on wait for the disk or not. A session that was opened without it never
-  // waits. REQUIRES: no transaction is open.
+  // Has the commits from now on wait for the disk or not. A session that was opened without it
+  // never waits. REQUIRES: no transaction is open.
   [[nodiscard]] virtual absl::Status SetSync(bool /*sync*/) { return absl::OkStatus(); }
   [[nodiscard]] virtual absl::Status Begin(bool write) = 0;
   [[nodiscard]] virtual absl::Status Commit() = 0;

@@ -68,8 +68,9 @@ struct SqlOptions {
   bool sync = true;
 };
 
-// When a write of a file survives a loss of power: once it is acknowledged, or once a later one that
-// is kNow is. Others see it, and it survives the process's end, at once. A server takes all as kNow.
+// When a write of a file survives a loss of power: once it is acknowledged, or once a later one
+// that is kNow is. Others see it, and it survives the process's end, at once. A server takes all as
+// kNow.
 enum class Durable : uint8_t { kNow, kSoon };
 
 // Since the start, but for waiting.
