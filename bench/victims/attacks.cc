@@ -60,6 +60,7 @@ std::string CompressedCalls(uint32_t count, const std::string& message) {
 std::string Bombs() { return CompressedCalls(200, std::string(4u << 20, '\0')); }
 // Two bytes for each unknown field, an empty text. An object of it takes thirty times as many.
 std::string GrowingCalls() { return CompressedCalls(100, Repeat("\x12\0"s, 16u << 20)); }
+std::string ShortGrowingCalls() { return CompressedCalls(400, Repeat("\x12\0"s, 1u << 19)); }
 // Blob { payload: 1 MiB }
 std::string LargeCalls() { return CompressedCalls(1000, "\x0a\x80\x80\x40" + std::string(1u << 20, '\0')); }
 
@@ -126,6 +127,9 @@ std::vector<Attack> Attacks() {
       {"calls, close, connect again", grpc, 4, kLeaves, EmptyCalls},
       {"gzip of 1,000:1, 4 MiB each", grpc, 4, kReads, Bombs},
       {"32 MiB of empty fields, gzip", grpc, 4, kReads, GrowingCalls},
+      {"1 MiB of empty fields, gzip", grpc, 4, kReads, ShortGrowingCalls},
+      {"gzip of 1,000:1, 4 MiB each", grpc, 64, kStays, Bombs},
+      {"32 MiB of empty fields, gzip", grpc, 64, kStays, GrowingCalls},
       {"unread replies of 1 MiB", grpc, 4, kStays, LargeCalls},
       {"reflection, 100 unread streams", grpc, 4, kLeaves, ReflectionCalls},
       {"15.6 KB of fields by index", grpc, 4, kReads, IndexedCalls},

@@ -41,7 +41,7 @@ struct PeerCertificate;  // curtail/rpc/tls.h
 
 namespace internal {
 
-class MemoryBudget;
+class ParsedCharge;
 class ObservedCall;
 class PeerIdentity;
 class RefusalCounters;
@@ -163,7 +163,7 @@ class Context {
   // Charges the memory of a request that is about to be parsed, until the next one of a stream or
   // the end of the call. RESOURCE_EXHAUSTED: the server has too little left. For the runtime.
   absl::Status ChargeParsed(std::string_view bytes, const google::protobuf::MessageLite& type) {
-    if (budget_ == nullptr || (bytes.size() < kShortRequest && parsed_ == 0)) [[likely]]
+    if (charge_ == nullptr || (bytes.size() < kShortRequest && parsed_ == 0)) [[likely]]
       return absl::OkStatus();
     return ChargeLong(bytes, type);
   }
@@ -218,7 +218,7 @@ class Context {
   internal::RefusalCounters* refusals_ = nullptr;     // of the server; null: of none
   std::string_view peer_;                             // the connection's
   const internal::PeerIdentity* identity_ = nullptr;  // likewise; null: without a certificate
-  internal::MemoryBudget* budget_ = nullptr;          // of the server; null: of none
+  internal::ParsedCharge* charge_ = nullptr;          // of the connection; null: of none
   size_t parsed_ = 0;                                 // bytes charged to it
   Context* parent_ = nullptr;                         // whose cancellation is passed on; immutable
   const internal::ObservedCall* observed_ = nullptr;

@@ -167,7 +167,7 @@ class StalledSessionTest : public CompressionTest {
     EXPECT_TRUE(session_->stalled());
     EXPECT_TRUE(events_.calls[ids_[0]].messages.empty());
     EXPECT_FALSE(session_->input_unfinished());
-    EXPECT_GT(session_->memory_bytes(), 100'000u);
+    EXPECT_GT(session_->memory_bytes(), 10'000u);
   }
   // The times that it takes until the session has taken all.
   int GoOn() {
@@ -198,7 +198,10 @@ TEST_P(StalledSessionTest, GoesOnInOrder) {
 }
 
 TEST_P(StalledSessionTest, ACallThatEndsMeanwhileIsSkipped) {
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(session_->GoOn().ok());
+  EXPECT_GT(session_->memory_bytes(), 200'000u);
   session_->FailCall(ids_[0], absl::DeadlineExceededError("late"));
+  EXPECT_LT(session_->memory_bytes(), 50'000u);
   GoOn();
   EXPECT_TRUE(events_.calls[ids_[0]].messages.empty());
   EXPECT_THAT(events_.calls[ids_[1]].messages, ElementsAre("other"));

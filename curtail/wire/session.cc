@@ -28,7 +28,7 @@ Session::Impl::Impl(Role role, const SessionOptions& options, Events* events)
       events_(events),
       held_limit_(options.max_partial_bytes),
       held_alone_limit_(options.max_message_bytes),
-      inflate_left_(options.inflate_bytes) {}
+      inflate_left_(options.inflate_bytes / 8) {}
 
 std::string_view Session::Impl::plain_answer() const {
   return "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 48\r\n"

@@ -85,8 +85,8 @@ struct SessionOptions {
   // long fat links.
   uint32_t stream_window_bytes = 4u << 20;
   uint32_t connection_window_bytes = 16u << 20;
-  // Server: bytes that may be inflated at a stretch, beside eight for each one received. Then the
-  // session is stalled().
+  // Server: bytes that may be inflated at a stretch, beside eight for each one received; an eighth
+  // of it at first. Then the session is stalled().
   size_t inflate_bytes = SIZE_MAX;
   // Client: the :authority of every call.
   std::string authority = "localhost";

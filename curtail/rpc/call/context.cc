@@ -91,20 +91,26 @@ void Context::Reset(Deadline deadline, std::string_view peer) {
 
 absl::Status Context::ChargeLong(std::string_view bytes, const google::protobuf::MessageLite& type) {
   ReturnParsed();
-  const size_t room = budget_->room();
-  const size_t size = internal::ParsedSize(bytes, type, room);
-  // Those that take little are served during an attack.
-  if (size > room && size > internal::MemoryBudget::kShare) {
+  internal::MemoryBudget& budget = charge_->budget();
+  // Messages that take little are served during an attack.
+  const internal::ParsedSizes most = {std::max(budget.room(), internal::MemoryBudget::kShare),
+                                      charge_->room()};
+  const internal::ParsedSizes sizes = internal::ParsedSize(bytes, type, most);
+  if (sizes.bytes > most.bytes || sizes.objects > most.objects) {
+    charge_->Add(bytes.size(), 0);
     return absl::ResourceExhaustedError(
-        Join("a request of ", bytes.size(), " bytes takes more memory than the server has left"));
+        sizes.bytes > most.bytes
+            ? Join("a request of ", bytes.size(), " bytes takes more memory than the server has left")
+            : Join("a request of ", bytes.size(), " bytes consists of too many messages and texts"));
   }
-  parsed_ = size;
-  budget_->Add(static_cast<int64_t>(size));
+  parsed_ = sizes.bytes;
+  charge_->Add(sizes.bytes, sizes.objects);
+  budget.Add(static_cast<int64_t>(parsed_));
   return absl::OkStatus();
 }
 
 void Context::ReturnParsed() {
-  if (parsed_ > 0) budget_->Add(-static_cast<int64_t>(std::exchange(parsed_, 0)));
+  if (parsed_ > 0) charge_->budget().Add(-static_cast<int64_t>(std::exchange(parsed_, 0)));
 }
 
 void Context::ReturnPermit() { fence_->Return(std::exchange(permit_, uint8_t{0}), PermitEnd::kAnswered); }

@@ -53,4 +53,42 @@ class MemoryBudget {
   std::atomic<int64_t> held_{0};
 };
 
+// The messages of one connection, as they are parsed. Thread-safe.
+class ParsedCharge {
+ public:
+  // A message may consist of one object for each so many bytes of the longest one: a quarter of a million by default.
+  static constexpr size_t kBytesOfObject = 128;
+  // The messages of a connection have so many, and two for each byte that came: only compression makes more of it.
+  static constexpr uint64_t kFreeObjects = 16u << 10;
+
+  ParsedCharge(MemoryBudget& budget, size_t max_message_bytes)
+      : budget_(budget), most_objects_(max_message_bytes / kBytesOfObject) {}
+
+  MemoryBudget& budget() { return budget_; }
+  // By the connection: so many bytes have come in all.
+  void Received(uint64_t bytes) { received_.store(bytes, std::memory_order_relaxed); }
+  // The objects that the next message may consist of.
+  size_t room() const {
+    const uint64_t most = kFreeObjects + 2 * received_.load(std::memory_order_relaxed);
+    return std::min(most_objects_, most - std::min(most, objects_.load(std::memory_order_relaxed)));
+  }
+  // A message takes so much.
+  void Add(uint64_t bytes, uint64_t objects) {
+    objects_.fetch_add(objects, std::memory_order_relaxed);
+    grown_.fetch_add(bytes, std::memory_order_relaxed);
+  }
+  // By the connection: whether messages took memory since it last asked, and how much.
+  bool grew() const { return grown_.load(std::memory_order_relaxed) > 0; }
+  uint64_t TakeGrown() { return grown_.exchange(0, std::memory_order_relaxed); }
+
+ private:
+  MemoryBudget& budget_;
+  const size_t most_objects_;
+
+  // Atomic, relaxed: counters.
+  std::atomic<uint64_t> received_{0};
+  std::atomic<uint64_t> objects_{0};
+  std::atomic<uint64_t> grown_{0};
+};
+
 }  // namespace curtail::internal

@@ -23,19 +23,25 @@ constexpr int kDepth = 100;           // protobuf's own limit
 // Walks along the wire format (protobuf.dev/programming-guides/encoding).
 class Walk {
  public:
-  Walk(const google::protobuf::Message& message, size_t most)
+  Walk(const google::protobuf::Message& message, const ParsedSizes& most)
       : factory_(*message.GetReflection()->GetMessageFactory()), most_(most) {}
 
   // False: the bytes are malformed, or there are enough of them.
   bool Add(const Descriptor& type, std::string_view in, int depth) {
-    sum_ += SizeOf(type);
+    sum_.bytes += SizeOf(type);
+    uint64_t known = 0;  // tags repeat
+    const FieldDescriptor* field = nullptr;
     while (!in.empty()) {
       uint64_t tag;
-      if (sum_ > most_ || !Varint(&in, &tag) || !AddField(type, tag, &in, depth)) return false;
+      if (sum_.bytes > most_.bytes || sum_.objects > most_.objects || !Varint(&in, &tag) || tag >> 3 == 0)
+        return false;
+      if (tag != known) field = type.FindFieldByNumber(static_cast<int>(tag >> 3));
+      known = tag;
+      if (!AddField(field, tag, &in, depth)) return false;
     }
     return true;
   }
-  size_t sum() const { return sum_; }
+  const ParsedSizes& sum() const { return sum_; }
 
  private:
   static bool Varint(std::string_view* in, uint64_t* value) {
@@ -56,8 +62,7 @@ class Walk {
     return true;
   }
 
-  bool AddField(const Descriptor& type, uint64_t tag, std::string_view* in, int depth) {
-    const FieldDescriptor* const field = type.FindFieldByNumber(static_cast<int>(tag >> 3));
+  bool AddField(const FieldDescriptor* field, uint64_t tag, std::string_view* in, int depth) {
     uint64_t value;
     switch (tag & 7) {
       case 0:
@@ -70,7 +75,7 @@ class Walk {
         if (!Varint(in, &value) || value > in->size()) return false;
         return AddLong(field, in->substr(0, value), depth) && Skip(in, value);
       case 3:  // a group: its fields count as if they were of this message
-        sum_ += kObject + kUnknownField;
+        AddObject(kUnknownField);
         return true;
       case 4:
         return true;
@@ -82,23 +87,28 @@ class Walk {
     }
   }
 
+  void AddObject(size_t content) {
+    sum_.bytes += kObject + content;
+    ++sum_.objects;
+  }
+
   void AddNumber(const FieldDescriptor* field) {
     if (field == nullptr) {
-      sum_ += kUnknownField;
+      sum_.bytes += kUnknownField;
     } else if (field->is_repeated()) {
-      sum_ += 2 * sizeof(uint64_t);
+      sum_.bytes += 2 * sizeof(uint64_t);
     }
   }
 
   bool AddLong(const FieldDescriptor* field, std::string_view content, int depth) {
     if (field != nullptr && field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
-      sum_ += kObject;
+      AddObject(0);
       return depth > 0 && Add(*field->message_type(), content, depth - 1);
     }
     if (field != nullptr && field->cpp_type() != FieldDescriptor::CPPTYPE_STRING) {
-      sum_ += content.size() * sizeof(uint64_t);  // packed: of a byte each, at worst
+      sum_.bytes += content.size() * sizeof(uint64_t);  // packed: of a byte each, at worst
     } else {
-      sum_ += kObject + sizeof(std::string) + content.size() + (field == nullptr ? kUnknownField : 0);
+      AddObject(sizeof(std::string) + content.size() + (field == nullptr ? kUnknownField : 0));
     }
     return true;
   }
@@ -111,16 +121,17 @@ class Walk {
   }
 
   google::protobuf::MessageFactory& factory_;
-  const size_t most_;
-  size_t sum_ = 0;
+  const ParsedSizes most_;
+  ParsedSizes sum_;
   std::unordered_map<const Descriptor*, size_t> sizes_;
 };
 
 }  // namespace
 
-size_t ParsedSize(std::string_view bytes, const google::protobuf::MessageLite& type, size_t most) {
+ParsedSizes ParsedSize(std::string_view bytes, const google::protobuf::MessageLite& type,
+                       const ParsedSizes& most) {
   const auto* const message = dynamic_cast<const google::protobuf::Message*>(&type);
-  if (message == nullptr) return 0;
+  if (message == nullptr) return {};
   Walk walk(*message, most);
   walk.Add(*message->GetDescriptor(), bytes, kDepth);
   return walk.sum();

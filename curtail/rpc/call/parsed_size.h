@@ -12,10 +12,17 @@
 
 namespace curtail::internal {
 
-// The bytes of memory that a message of the type of `type` takes once `bytes` are parsed, roughly; more than `most` stands
-// for any such size. Two bytes of an empty message inside another become an object of 50. Takes less time than parsing.
-// Bytes that are not such a message count up to the place that says so. Messages of the lite runtime: 0, as they do not
-// say what they consist of.
-size_t ParsedSize(std::string_view bytes, const google::protobuf::MessageLite& type, size_t most);
+// What a message takes once it is parsed, roughly.
+struct ParsedSizes {
+  size_t bytes = 0;
+  size_t objects = 0;  // messages and texts, each of which takes time
+};
+
+// The sizes of a message of the type of `type`, from its bytes. A size beyond `most` stands for any such size, and ends the
+// search. Two bytes of an empty message inside another become an object of 50. Takes less time than parsing. Bytes that are
+// not such a message count up to the place that says so. Messages of the lite runtime: nothing, as they do not say what they
+// consist of.
+ParsedSizes ParsedSize(std::string_view bytes, const google::protobuf::MessageLite& type,
+                       const ParsedSizes& most);
 
 }  // namespace curtail::internal

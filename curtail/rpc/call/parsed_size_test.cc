@@ -25,9 +25,11 @@ using google::protobuf::ListValue;
 using internal::ParsedSize;
 using std::string_literals::operator""s;
 
+constexpr internal::ParsedSizes kAll = {SIZE_MAX, SIZE_MAX};
+
 // The estimate has malloc's share, which SpaceUsedLong() leaves out.
 void ExpectNear(const google::protobuf::Message& message) {
-  const size_t foretold = ParsedSize(message.SerializeAsString(), message, SIZE_MAX);
+  const size_t foretold = ParsedSize(message.SerializeAsString(), message, kAll).bytes;
   EXPECT_GE(foretold, message.SpaceUsedLong() * 3 / 4) << message.GetTypeName();
   EXPECT_LE(foretold, message.SpaceUsedLong() * 4) << message.GetTypeName();
 }
@@ -64,10 +66,13 @@ TEST(ParsedSize, IsNearWhatMessagesTake) {
 TEST(ParsedSize, EndsWhenItIsEnough) {
   std::string bytes;
   for (int i = 0; i < 100'000; ++i) bytes += "\x0a\0"s;
-  EXPECT_GT(ParsedSize(bytes, ListValue(), SIZE_MAX), 4'000'000u);
-  const size_t some = ParsedSize(bytes, ListValue(), 1'000'000);
+  EXPECT_GT(ParsedSize(bytes, ListValue(), kAll).bytes, 4'000'000u);
+  EXPECT_EQ(ParsedSize(bytes, ListValue(), kAll).objects, 100'000u);
+  const size_t some = ParsedSize(bytes, ListValue(), {1'000'000, SIZE_MAX}).bytes;
   EXPECT_GT(some, 1'000'000u);
   EXPECT_LT(some, 1'001'000u);
+  EXPECT_EQ(ParsedSize(bytes, ListValue(), {SIZE_MAX, 1000}).objects, 1001u);
+  EXPECT_EQ(ParsedSize(std::string(1000, '\0'), ListValue(), kAll).bytes, ListValue().SpaceUsedLong());
 }
 
 TEST(ParsedSize, TakesAnyBytes) {
@@ -76,7 +81,7 @@ TEST(ParsedSize, TakesAnyBytes) {
     std::string bytes(rng() % 200, '\0');
     for (char& c : bytes) c = static_cast<char>(rng() % (round % 2 == 0 ? 256 : 32));
     FileDescriptorProto parsed;
-    const size_t foretold = ParsedSize(bytes, parsed, SIZE_MAX);
+    const size_t foretold = ParsedSize(bytes, parsed, kAll).bytes;
     if (parsed.ParseFromString(bytes)) {
       EXPECT_GE(foretold, parsed.SpaceUsedLong() / 2);
     }
@@ -84,7 +89,7 @@ TEST(ParsedSize, TakesAnyBytes) {
   std::string deep;  // deeper than the parser goes
   for (int i = 0; i < 300; ++i)
     deep = "\x32" + std::string(1, static_cast<char>(deep.size())) + deep.substr(0, 120);
-  ParsedSize(deep, ListValue(), SIZE_MAX);
+  ParsedSize(deep, ListValue(), kAll);
 }
 
 // Counts the entries of a list, of one message or of a stream's.
@@ -128,8 +133,9 @@ class GrowingRequestTest : public RpcBase, public testing::TestWithParam<const c
     for (int i = 0; i < entries; ++i) list.add_values();
     return list;
   }
-  absl::StatusCode Count(int entries) {
+  absl::StatusCode Count(int entries, wire::Encoding encoding = wire::Encoding::kIdentity) {
     Context ctx(kMaxTestWait);
+    ctx.SetEncoding(encoding);
     StringValue reply;
     const absl::Status status = channel_->Call(ctx, "/test.List/Count", List(entries), &reply);
     if (status.ok()) {
@@ -149,6 +155,17 @@ TEST_P(GrowingRequestTest, AMessageThatTakesMoreThanThereIsIsRefused) {
   EXPECT_EQ(Count(125'000), absl::StatusCode::kResourceExhausted);  // 250 KB, which become 7.5 MB
   EXPECT_EQ(Count(12'500), absl::StatusCode::kOk);
   EXPECT_LT(server_->Sample().held_bytes, 128u << 10);
+}
+
+// Two bytes for each entry, of which compression leaves next to nothing.
+TEST_P(GrowingRequestTest, BytesThatDidNotComePayForFewObjects) {
+  EXPECT_EQ(Count(60'000), absl::StatusCode::kOk);
+  EXPECT_EQ(Count(12'500, wire::Encoding::kGzip), absl::StatusCode::kOk);
+  EXPECT_EQ(Count(60'000, wire::Encoding::kGzip), absl::StatusCode::kOk) << "the first call's bytes pay";
+  channel_ = std::make_unique<Channel>(&client_, server_->addresses()[0]);
+  EXPECT_EQ(Count(12'500, wire::Encoding::kGzip), absl::StatusCode::kOk);
+  EXPECT_EQ(Count(60'000, wire::Encoding::kGzip), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(Count(60'000), absl::StatusCode::kOk);
 }
 
 TEST_P(GrowingRequestTest, EachMessageOfAStreamStandsForItself) {

@@ -18,6 +18,7 @@
 
 #include "curtail/base/boundary.h"
 #include "curtail/rpc/server/hostile_testing.h"
+#include "curtail/wire/internal/compression.h"
 
 namespace curtail {
 namespace {
@@ -381,6 +382,27 @@ TEST_P(HostileTest, InflatingTakesAShareOfTheTime) {
   EXPECT_GE(Reached("inflating"), 7u);
   EXPECT_GE(Now() - begin, 7 * milliseconds(16));
   EXPECT_TRUE(Call(channel, kEcho, "behind").ok());
+}
+
+// The more connections inflate, the less each does. Others are served.
+TEST_P(HostileTest, ConnectionsShareTheTimeForInflating) {
+  constexpr int kOthers = 25;
+  Serve();
+  std::string bomb;
+  ASSERT_TRUE(wire::internal::Compress(wire::Encoding::kGzip, std::string(32 << 20, 'x'), &bomb));
+  std::vector<Attacker> others;
+  for (int i = 0; i < kOthers; ++i) {
+    others.push_back(Attacker::Greeting(address()));
+    others.back().Send(Head(1, kEcho.path, FieldOf("grpc-encoding", "gzip")) +
+                       DataOf(1, wire::Framed(bomb, 1), /*end=*/true));
+  }
+  ASSERT_TRUE(Eventually([&] { return Reached("inflating") >= kOthers; }));
+  Client client;
+  Channel channel(&client, address()), compressed(&client, address(), {.encoding = wire::Encoding::kGzip});
+  EXPECT_TRUE(Call(channel, kEcho, "beside").ok());
+  const TimePoint begin = Now();
+  EXPECT_TRUE(Call(compressed, kEcho, std::string(1 << 20, 'x'), nullptr, kMaxTestWait).ok());
+  EXPECT_GE(Now() - begin, 2 * kOthers * milliseconds(4)) << "a connection alone takes 32 ms";
 }
 
 // More than a connection may have in work: bytes stay in the socket until replies have gone, and none is lost.

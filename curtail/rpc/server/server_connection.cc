@@ -14,7 +14,8 @@ ServerConnection::ServerConnection(ServerParts& parts, UniqueFd fd, std::shared_
                  std::move(tls)),
       parts_(parts),
       clock_(parts.clock),
-      peer_(std::move(peer)) {
+      peer_(std::move(peer)),
+      charge_(parts.budget, parts.session.max_message_bytes) {
   if (parts.credits != nullptr) account_.emplace(parts.credits.get());
 }
 
@@ -46,6 +47,7 @@ void ServerConnection::OnConnected() {
 
 void ServerConnection::OnClosed(const absl::Status&, bool) {
   clock_->Disarm(*this);
+  EndRest();
   parts_.budget.Add(-static_cast<int64_t>(charged_.exchange(0, std::memory_order_relaxed)));
   parts_.connections.Remove(this);
 }

@@ -40,6 +40,7 @@ class ServerConnection final : public Connection, public Clocked {
 
   // The bytes that its streams hold: see NewStreamCall().
   std::atomic<int64_t>* streamed() { return &streamed_; }
+  ParsedCharge& charge() { return charge_; }
   // Its credits; the strand's holder's. REQUIRES: the server gives some.
   CreditAccount& account() { return *account_; }
   // Of its client; null without a verified certificate. Set before the first call.
@@ -82,6 +83,12 @@ class ServerConnection final : public Connection, public Clocked {
   void WakeBy(TimePoint when);
   // Ends the calls whose deadline has passed; returns the first of the others'.
   TimePoint EndLateCalls(TimePoint now);
+  // Takes nothing of the client for a while, since `bytes` were inflated, or parsed, that it did not send.
+  void Rest(uint64_t bytes);
+  void EndRest();
+  bool resting() const { return go_on_at_ != TimePoint(); }
+  // Messages took so many bytes once they were parsed.
+  void Grew(uint64_t bytes);
   // Ends the calls that wait for the client.
   void Shed();
   // Charges the budget, and draws the conclusions.
@@ -105,7 +112,9 @@ class ServerConnection final : public Connection, public Clocked {
   Age age_ = Age::kYoung;
   TimePoint age_at_ = TimePoint::max();   // when the next step is due
   TimePoint wake_at_ = TimePoint::max();  // when the clock will tell
-  TimePoint go_on_at_;                    // when a session that is stalled may go on; zero: it is not
+  TimePoint go_on_at_;                    // the end of a rest; zero: it does not rest
+  uint64_t earned_ = 0;                   // bytes that messages may take beside those that come
+  uint64_t counted_ = 0;                  // of received(), when that was last reckoned
   Watch input_;                           // half a frame
   Watch output_;                          // a socket that takes nothing
   Watch calls_;                           // no call
@@ -116,6 +125,8 @@ class ServerConnection final : public Connection, public Clocked {
   bool refusing_ = false;
   std::optional<CreditAccount> account_;  // empty: the server gives no credits
 
+  // Thread-safe by itself.
+  ParsedCharge charge_;
   // Atomic, relaxed: a counter that readers and writers of streams change.
   std::atomic<int64_t> streamed_{0};
   // Atomic, relaxed: written by the strand's holder.

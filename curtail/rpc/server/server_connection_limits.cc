@@ -13,8 +13,11 @@
 //   L4  Time. The connection keeps one timer for all its clocks. A call's deadline is enforced here, whatever state it
 //       is in; a handler that keeps it itself comes first, by kGrace.
 //   L5  Inflating. A connection has a share of a thread's time for messages that inflate to more than eight times their
-//       size: kInflateBytes, then kInflateRest. Meanwhile its bytes stay in the socket.
+//       size: kInflateBytes, then kInflateRest. Meanwhile its bytes stay in the socket. The more connections rest, the
+//       longer each does, so that all of them together have one share in kInflateEach. What messages take once they are
+//       parsed, beyond kGrowsTo times the bytes that came, takes time of the same share.
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "curtail/base/strings.h"
@@ -32,6 +35,11 @@ constexpr size_t kMaxReplies = 64u << 20;
 constexpr Nanos kPausePeriod = std::chrono::milliseconds(100);
 // How long a connection rests that has inflated its share.
 constexpr Nanos kInflateRest = std::chrono::milliseconds(16);
+// ... for each of those that rest.
+constexpr Nanos kInflateEach = std::chrono::milliseconds(4);
+// Messages of small parts become ten times as long, compressed texts eight times.
+constexpr uint64_t kGrowsTo = 16;
+constexpr uint64_t kMaxEarned = 1u << 20;
 // From the notice to the goodbye: a round trip, so that no call is refused.
 constexpr Nanos kAgeNotice = std::chrono::milliseconds(100);
 
@@ -99,7 +107,7 @@ void ServerConnection::HandleClock(uint32_t bits) {
     }
     WakeBy(accepted_ + parts_.handshake_timeout);
   }
-  if (!session().input_unfinished()) {
+  if (resting() || !session().input_unfinished()) {
     input_ = {};
   } else if (Late(&input_, session().inputs(), parts_.handshake_timeout, now)) {
     return Give(ServerLimit::kHeaderTime, "a header block or frame did not come whole in time");
@@ -109,13 +117,16 @@ void ServerConnection::HandleClock(uint32_t bits) {
   } else if (Late(&output_, written(), parts_.write_timeout, now)) {
     return Give(ServerLimit::kStalledWrite, "the client takes no bytes");
   }
-  if (session().stalled()) {
+  if (resting()) {
     if (now < go_on_at_) {
       WakeBy(go_on_at_);
-    } else {
-      go_on_at_ = {};
-      GoOn();
-      if (closed()) return;
+    } else if (EndRest(); session().stalled()) {
+      if (parts_.budget.over() && charged() > MemoryBudget::kShare) {  // L3
+        Rest(0);
+      } else {
+        GoOn();
+        if (closed()) return;
+      }
     }
   }
   if (now >= age_at_) GrowOld(now);
@@ -146,6 +157,25 @@ TimePoint ServerConnection::EndLateCalls(TimePoint now) {
   return first;
 }
 
+void ServerConnection::Rest(uint64_t bytes) {
+  if (!resting()) parts_.resting.fetch_add(1, std::memory_order_relaxed);
+  const Nanos each = parts_.resting.load(std::memory_order_relaxed) * kInflateEach;
+  const double shares = std::max(1.0, static_cast<double>(bytes) / ServerParts::kInflateBytes);
+  go_on_at_ = std::max(go_on_at_, Now() + std::max(kInflateRest, FromSeconds(InSeconds(each) * shares)));
+  WakeBy(go_on_at_);
+}
+
+void ServerConnection::EndRest() {
+  if (std::exchange(go_on_at_, {}) != TimePoint()) parts_.resting.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void ServerConnection::Grew(uint64_t bytes) {
+  earned_ += kGrowsTo * (received() - std::exchange(counted_, received()));
+  const uint64_t paid = std::min(earned_, bytes);
+  earned_ = std::min(earned_ - paid, kMaxEarned);
+  if (bytes - paid >= ServerParts::kInflateBytes / 8) Rest(bytes - paid);
+}
+
 void ServerConnection::Shed() {
   const absl::Status why = absl::ResourceExhaustedError("the server holds too much for its clients");
   for (const auto& call : session().OpenCalls()) {
@@ -160,11 +190,14 @@ void ServerConnection::Looked() {
   const size_t memory = session().memory_bytes() + outgoing() + unended_ + running_ + streamed;
   const size_t change = memory - charged_.load(std::memory_order_relaxed) + kStep;
   const bool stalled = session().stalled();
-  if (change > 2 * kStep || refusing_ || paused() || stalled || parts_.budget.over()) [[unlikely]] {
-    if (stalled && go_on_at_ == TimePoint()) WakeBy(go_on_at_ = Now() + kInflateRest);
+  charge_.Received(received());
+  const bool grew = charge_.grew();
+  if (change > 2 * kStep || refusing_ || paused() || stalled || grew || parts_.budget.over()) [[unlikely]] {
+    if (grew) Grew(charge_.TakeGrown());
+    if (stalled && !resting()) Rest(0);
     Charge(memory);
   }
-  if (session().input_unfinished()) [[unlikely]] {
+  if (session().input_unfinished() && !resting()) [[unlikely]] {
     Late(&input_, session().inputs(), parts_.handshake_timeout, now());
   }
   if (blocked()) [[unlikely]] {
@@ -186,7 +219,7 @@ void ServerConnection::Charge(size_t memory) {
               memory - replies - running_ > 2 * most + parts_.session.max_message_bytes;
   SetOverloaded(refusing_);
   const bool pause = (running_ > most && session().open_streams() > 1) || (over && running_ > 0) ||
-                     (blocked() && memory > most) || session().stalled();
+                     (blocked() && memory > most) || resting();
   if (pause && over) WakeBy(Now() + kPausePeriod);
   Pause(pause);
 }

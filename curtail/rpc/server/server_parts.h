@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -90,6 +91,8 @@ struct ServerParts {
   Admission admission;
   HeldOutput output;
   ConnectionSet connections;
+  // Atomic, relaxed: connections that rest because they have inflated their share.
+  std::atomic<int> resting{0};
 };
 
 }  // namespace curtail::internal

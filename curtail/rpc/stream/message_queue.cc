@@ -17,7 +17,7 @@ constexpr size_t kPrefix = sizeof(uint32_t);
 void MessageQueue::Push(std::string&& message) {
   Count(static_cast<int64_t>(kPrefix + message.size()));
   if (message.size() > kShort) {
-    chunks_.push_back({std::move(message)});
+    chunks_.emplace_back().bytes.swap(message);
     return;
   }
   if (chunks_.empty() || !chunks_.back().shared || chunks_.back().bytes.size() >= kChunkBytes) {

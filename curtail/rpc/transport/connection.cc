@@ -223,6 +223,7 @@ ssize_t Connection::ReadSome(InputBuffer& buffer, bool first, bool* emptied, abs
   if (n <= 0) return n;
   now_ = TimePoint();
   const auto got = static_cast<size_t>(n);
+  received_ += got;
   *emptied = got < room.size() + most;
   if (!room.empty()) *status = session_.ReceivedInRoom(std::min(got, room.size()));
   if (got <= room.size() || !status->ok()) return n;

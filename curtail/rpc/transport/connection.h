@@ -119,9 +119,10 @@ class Connection : public PollHandler,
   void GoOn();
   void NoteActive() { active_.store(kLooks, std::memory_order_relaxed); }
   void SetOverloaded(bool overloaded) { overloaded_.store(overloaded, std::memory_order_relaxed); }
-  // True if the socket takes no output for now, and the bytes that it took so far.
+  // True if the socket takes no output for now, and the bytes that it took, and gave, so far.
   bool blocked() const { return blocked_; }
   uint64_t written() const { return written_; }
+  uint64_t received() const { return received_; }
   // Bytes that go to the socket next.
   size_t outgoing() const { return out_ == nullptr ? 0 : out_->output.size - out_->sent; }
 
@@ -200,6 +201,7 @@ class Connection : public PollHandler,
   bool long_ = false;  // the peer has last sent a long message: the next may be one, too
   bool dear_ = false;  // what it has last sent took long to take in: a server reads it a little at a time
   uint64_t written_ = 0;
+  uint64_t received_ = 0;
   TimePoint now_;        // zero: not read
   TimePoint arrived_;    // zero: not known
   Lease out_;            // bytes on their way out, if there are any

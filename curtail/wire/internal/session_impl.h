@@ -47,7 +47,7 @@ class Session::Impl final : public internal::Http2 {
   absl::Status GoOn();
   std::span<char> Room(size_t least);
   absl::Status ReceivedInRoom(size_t bytes);
-  void FailCall(Stream* s, const absl::Status& status) { Fail(s, status); }
+  void FailCall(Stream* s, const absl::Status& status);
   std::vector<OpenCall> OpenCalls() const;
   void LimitHeld(size_t bytes, size_t alone) { held_limit_ = bytes, held_alone_limit_ = alone; }
 

@@ -347,6 +347,14 @@ void Session::Impl::ShrinkMessages() {
   if (inflated_.capacity() > kKeptMessage) std::string().swap(inflated_);
 }
 
+void Session::Impl::FailCall(Stream* s, const absl::Status& status) {
+  if (inflater_ != nullptr && s->id == stalled_stream_) {  // its memory is why
+    inflater_.reset();
+    ShrinkMessages();
+  }
+  Fail(s, status);
+}
+
 absl::Status Session::Impl::GoOn() {
   if (!stalled() || !broken_.ok()) return broken_;
   inflate_left_ = options_.inflate_bytes;

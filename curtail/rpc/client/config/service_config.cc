@@ -7,6 +7,7 @@
 #include "curtail/rpc/client/config/service_config.h"
 
 #include <rapidjson/error/en.h>
+#include <rapidjson/memorystream.h>
 #include <rapidjson/reader.h>
 
 #include <utility>
@@ -210,8 +211,7 @@ absl::StatusOr<ServiceConfig> ParseServiceConfig(std::string_view json) {
         Join("service config: has ", json.size(), " bytes; at most ", kMaxServiceConfigBytes));
   }
   if (json.find('\0') != json.npos) return absl::InvalidArgumentError("service config: holds a NUL");
-  const std::string text(json);
-  rapidjson::StringStream stream(text.c_str());
+  rapidjson::MemoryStream stream(json.data(), json.size());  // StringStream reads beyond half a character
   rapidjson::Reader reader;
   JsonBuilder builder;
   if (reader.Parse<kJsonFlags>(stream, builder); reader.HasParseError()) {
