@@ -47,17 +47,15 @@ class VideoCatalog {
   std::vector<Video> videos_ CURTAIL_GUARDED_BY(mu_);
 };
 
-// A service of a VideoCatalog, its Env and, if it takes one, its Data.
+// A service of a VideoCatalog, its Env and its DataOptions.
 template <class Made>
 HostedService HostedWithVideos(std::string name) {
-  auto data = std::make_shared<Data>();
-  return {.name = std::move(name),
-          .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
-          .make = [data](Env& env) -> MadeService {
-            auto folder = VideoFolder(*data);
-            if (!folder.ok()) return folder.status();
-            return Made::Make(env.Keep(std::make_unique<VideoCatalog>(*std::move(folder))), env, *data);
-          }};
+  return apps::HostedOnData(
+      kApplication, std::move(name), [](Env& env, const apps::DataOptions& data) -> MadeService {
+        auto folder = VideoFolder(data);
+        if (!folder.ok()) return folder.status();
+        return Made::Make(env.Keep(std::make_unique<VideoCatalog>(*std::move(folder))), env, data);
+      });
 }
 
 }  // namespace curtail::media

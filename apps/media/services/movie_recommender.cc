@@ -58,14 +58,12 @@ struct MovieRecommenderService final : MovieRecommender::CoroutineService {
 };
 
 HostedService HostedMovieRecommender() {
-  auto data = std::make_shared<Data>();
-  return {.name = "movie-recommender",
-          .flags = [data](Flags& flags) { apps::AddDataFlags(flags, data.get()); },
-          .make = [data](Env& env) -> MadeService {
-            const absl::StatusOr<std::string> folder = apps::DataFolder(kApplication, data->folder);
-            if (!folder.ok()) return folder.status();
-            return std::make_unique<MovieRecommenderService>(Join(*folder, "/", kMovieModelFile), env);
-          }};
+  return apps::HostedOnData(
+      kApplication, "movie-recommender", [](Env& env, const apps::DataOptions& data) -> MadeService {
+        const absl::StatusOr<std::string> folder = apps::DataFolder(kApplication, data.folder);
+        if (!folder.ok()) return folder.status();
+        return std::make_unique<MovieRecommenderService>(Join(*folder, "/", kMovieModelFile), env);
+      });
 }
 
 }  // namespace curtail::media

@@ -16,7 +16,7 @@ namespace curtail::media {
 
 struct PhotosService final : Photos::CoroutineService {
   explicit PhotosService(VideoCatalog& c) : catalog(c) {}
-  static MadeService Make(VideoCatalog& catalog, Env&, const Data&) {
+  static MadeService Make(VideoCatalog& catalog, Env&, const apps::DataOptions&) {
     return std::make_unique<PhotosService>(catalog);
   }
 

@@ -63,7 +63,7 @@ OpenFile Open(const std::string& path) {
 struct StreamingService final : Streaming::CoroutineService {
   StreamingService(VideoCatalog& c, Env& e, std::string s, std::unique_ptr<JwtVerifier> v)
       : catalog(c), env(e), secret(std::move(s)), verifier(std::move(v)) {}
-  static MadeService Make(VideoCatalog& catalog, Env& env, const Data& data);
+  static MadeService Make(VideoCatalog& catalog, Env& env, const apps::DataOptions& data);
 
   Coroutine Open(Context& ctx, const StreamOrder& request, StreamTicket* reply) override {
     Video ignored;
@@ -189,7 +189,7 @@ struct MovieFilesService final : MovieFiles::CoroutineService {
   StreamingService& streaming;
 };
 
-MadeService StreamingService::Make(VideoCatalog& catalog, Env& env, const Data& data) {
+MadeService StreamingService::Make(VideoCatalog& catalog, Env& env, const apps::DataOptions& data) {
   auto secret = apps::TokenSecret(data);
   if (!secret.ok()) return secret.status();
   auto verifier = JwtVerifier::Load({.secret = *secret, .issuer = kPassIssuer, .leeway_s = 0});

@@ -8,7 +8,7 @@ namespace curtail::media {
 
 struct VideosService final : Videos::CoroutineService {
   VideosService(VideoCatalog& c, Env& e) : catalog(c), env(e) {}
-  static MadeService Make(VideoCatalog& catalog, Env& env, const Data&) {
+  static MadeService Make(VideoCatalog& catalog, Env& env, const apps::DataOptions&) {
     return std::make_unique<VideosService>(catalog, env);
   }
 

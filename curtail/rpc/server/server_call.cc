@@ -214,9 +214,8 @@ ServerCall* ServerCall::New(ServerParts& parts, std::shared_ptr<ServerConnection
   const bool endless = timeout >= TimePoint::max() - now;
   call->context_.Reset(endless ? Deadline::Infinite() : Deadline::At(now + timeout), peer);
   constexpr TimePoint kNever = TimePoint::max() - std::chrono::hours(1);  // so that a grace can be added
-  auto& owner = static_cast<internal::ServerConnection&>(*connection);
-  call->context_.identity_ = owner.identity();
-  call->context_.charge_ = &owner.charge();
+  call->context_.identity_ = connection->identity();
+  call->context_.charge_ = &connection->charge();
   call->due_ = std::min(call->context_.deadline().when(), kNever);
   call->ended = false;
   std::swap(call->context_.metadata_, head.metadata);

@@ -117,6 +117,26 @@ TEST(ServiceConfig, TheMostSpecificNameDecides) {
   EXPECT_EQ(ParseServiceConfig("{}")->Find("/a.B/C"), nullptr);
 }
 
+// As other implementations of gRPC publish them, read by grpc-go.
+TEST(ServiceConfig, TakesForeignConfigs) {
+  const auto config = ParseServiceConfig(R"({
+    "loadBalancingPolicy": "ROUND_ROBIN", "xdsThing": {"a": [1]},
+    "methodConfig": [{"name": [{"service": "a.B", "note": 1}], "timeout": "1.s", "owner": "me",
+      "retryPolicy": {"maxAttempts": 4, "initialBackoff": ".1s", "maxBackoff": ".01s", "backoffMultiplier": 2,
+                      "retryableStatusCodes": ["UNAVAILABLE"], "perAttemptRecvTimeout": "1s"}}]})");
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->balancer->name, "round_robin");
+  const MethodConfig* const method = config->Find("/a.B/C");
+  ASSERT_NE(method, nullptr);
+  EXPECT_EQ(method->timeout, Nanos(seconds(1)));
+  EXPECT_EQ(method->retry->initial_backoff, Nanos(milliseconds(100)));
+  EXPECT_EQ(method->retry->max_backoff, Nanos(milliseconds(10)));
+  EXPECT_FALSE(ParseServiceConfig(R"({"loadBalancingPolicy": "grpclb"})")->balancer.has_value());
+  const auto both = ParseServiceConfig(
+      R"({"loadBalancingPolicy": "round_robin", "loadBalancingConfig": [{"pick_first": {"later": true}}]})");
+  EXPECT_EQ(both->balancer->name, "pick_first");
+}
+
 // The bytes of such a text end with its memory, so that sanitizers see a read beyond it.
 TEST(ServiceConfig, ATextMayEndWithinACharacter) {
   for (const std::string_view half : {"\xc3", "\xe2\x82", "\xf0\x9f\x98", "\xf4"}) {
