@@ -12,7 +12,7 @@
 
 namespace curtail::internal {
 
-// What a message takes once it is parsed, roughly.
+// The memory and the objects of a message once it is parsed, roughly.
 struct ParsedSizes {
   size_t bytes = 0;
   size_t objects = 0;  // messages and texts, each of which takes time
