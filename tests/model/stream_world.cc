@@ -67,7 +67,9 @@ std::string ExplainOpening(std::string_view, bool) { return {}; }
 std::string_view ExplainEnd(const Progress&) { return {}; }
 
 // Nothing here is parsed.
-size_t ParsedSize(std::string_view, const google::protobuf::MessageLite&, size_t) { std::abort(); }
+ParsedSizes ParsedSize(std::string_view, const google::protobuf::MessageLite&, const ParsedSizes&) {
+  std::abort();
+}
 void ServerFence::Return(uint8_t, PermitEnd) {}
 const PeerCertificate& PeerIdentity::certificate() const { std::abort(); }
 

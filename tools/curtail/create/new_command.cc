@@ -27,14 +27,15 @@
 #include "tools/curtail/term/command.h"
 
 namespace curtail::tool {
+
+std::span<const EmbeddedFile> NewFiles();  // by CMake, of the folder template
+
 namespace {
 
 struct NewFlags {
   std::string application;
   std::string services = "front,catalogue,stock";  // the first is what clients call
 };
-
-std::span<const EmbeddedFile> NewFiles();  // by CMake, of the folder template
 
 using Words = std::vector<std::pair<std::string, std::string>>;  // "@app@" and what stands for it
 
