@@ -49,7 +49,7 @@ TEST(TrainingPlan, RefusesWhatCannotBeCarriedOut) {
   EXPECT_THAT(PlanComplaint([](auto& p) { p.configs[1] = p.configs[0]; }), HasSubstr("SDB1-1 twice"));
   EXPECT_THAT(PlanComplaint([](auto& p) { p.configs[1].workers = 0; }),
               HasSubstr("SDB1-0, which is not a config"));
-  EXPECT_THAT(PlanComplaint([](auto& p) { p.configs[1].response = 3; }), HasSubstr("no config"));
+  EXPECT_THAT(PlanComplaint([](auto& p) { p.configs[1].response = 3; }), HasSubstr("not a config"));
   EXPECT_THAT(PlanComplaint([](auto& p) { p.loads.clear(); }), HasSubstr("no loads"));
   EXPECT_THAT(PlanComplaint([](auto& p) { p.loads[1] = 50; }),
               HasSubstr("50/s after 50/s; loads must ascend"));
