@@ -3,8 +3,8 @@
 """Checks the prose of public headers and documents, as far as a program can.
 
 All sources: no comment starts with "What" or "Whether".
-Public headers, which a curtail_library() lists under HEADERS: no sentence has more than 40 words (25 is the rule), no comment
-line is longer than 100 columns.
+Public headers, which a curtail_library() lists under HEADERS: no sentence has more than 40 words (25 is the rule),
+no comment line is longer than 100 columns.
 Headers and documents: none of the phrases of UNNAMED_ACTOR and PHRASES. Decisions (docs/adr) stay as they were made.
 Texts of programs: none that says "is no NOUN".
 Subjects of commits: they begin with a verb, since the last tag, or without a tag where origin/main lacks the commit.
