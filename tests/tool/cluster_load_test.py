@@ -147,7 +147,7 @@ def test_interrupted(tools):
 def test_flags(tools):
     """What a pod cannot have is refused before the cluster is asked; the rest goes along."""
     for words, why in (((), "say how much"), (("--rps", "1", "--data", "@x.json", "--method", "a.B/C"), "--data"),
-                       (("--rps", "1", "--raw", "x.csv"), "--raw is not for"), (("--rps", "1", "--fail-if", "p99<"), "--fail-if")):
+                       (("--rps", "1", "--raw", "x.csv"), "--raw does not go with"), (("--rps", "1", "--fail-if", "p99<"), "--fail-if")):
         code, _, err = tools.run("load", "hdsearch", "--kubernetes", *words)
         assert code == 104 and why in err, (code, err)
     code, _, err = tools.run("load", "127.0.0.1:1", "--kubernetes", "--rps", "1")

@@ -378,7 +378,7 @@ def test_foreign(tools):
     assert "<web> serving to <cart> <stock-0>,<stock-1> <web> <web>\n" in out, out
     code, out, err = tools.run("up", path, "--detach")
     assert code == 0 and "foreign is up: web at 127.0.0.1:" in out, (out, err)
-    assert "stock 2 x 12 MiB" in err and "web not known" in err, err
+    assert "memory: about 24 MiB; " in err, err  # two of stock; of web nothing is known
     found = ps(tools)
     health = {name: p["health"] for name, p in found.items()}
     assert health == {"web": "serving", "cart": "-", "stock-0": "-", "stock-1": "-"}, health

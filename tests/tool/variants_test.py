@@ -61,7 +61,7 @@ def expect_counts(tools):
 def test_python(tools):
     """Its callers, its health check, its restart and its place in `ps` are those of the service."""
     code, out, err = tools.run("up", topology(tools), "--variant", "count=python", "--detach")
-    assert code == 0 and "variants: count=python\n" in err and "count 17 MiB" in err, (out, err)
+    assert code == 0 and "variants: count=python\n" in err and "memory: about 117 MiB; " in err, (out, err)
     try:
         found = processes(tools)
         assert len(found) == 8 and found["count"]["health"] == "serving", found
