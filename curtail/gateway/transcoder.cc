@@ -221,11 +221,15 @@ absl::StatusOr<std::unique_ptr<Transcoder>> Transcoder::Make(Catalog catalog,
   }
   if (!missing.empty())
     return absl::InvalidArgumentError(Join("the target has no service ", missing.front()));
-  // Find() takes the first that matches.
-  std::ranges::stable_sort(self->routes_, [](const Route& a, const Route& b) {
+  // Find() takes the first that matches; of two alike the one that was declared first.
+  const auto before = [](const Route& a, const Route& b) {
     if (a.path.IsMoreSpecificThan(b.path)) return true;
     return !b.path.IsMoreSpecificThan(a.path) && a.verb != kAnyVerb && b.verb == kAnyVerb;
-  });
+  };
+  std::vector<Route> sorted;
+  for (Route& route : self->routes_)
+    sorted.insert(std::ranges::upper_bound(sorted, route, before), std::move(route));
+  self->routes_ = std::move(sorted);
   self->impl_ = std::make_unique<Impl>(pool);
   return self;
 }
