@@ -120,7 +120,8 @@ class MediaFaults : public MediaTest {
       if (listed->second != bytes) return Join(id, " has changed");
     }
     for (const Key& key : second_) {
-      if (!viewings.contains(key)) return "a review was refused as the second, and there is no first";
+      if (!viewings.contains(key))
+        return "a review was refused as a second one, but no first one was acknowledged";
     }
     return {};
   }

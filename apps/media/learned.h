@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "models.pb.h"
+#include "movie_models.pb.h"
 
 namespace curtail::media {
 

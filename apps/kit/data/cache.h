@@ -25,7 +25,7 @@ namespace curtail::apps {
 class Cache {
  public:
   explicit Cache(StoreAddress address) : memcached_(std::move(address)) {}
-  // The store of this name; null if the topology runs none. Errors: those of StoreAddress::Parse().
+  // The store of this name; null if the topology runs none. Errors: as StoreAddress::Parse().
   static absl::StatusOr<std::unique_ptr<Cache>> Of(Env& env, std::string_view store);
 
   // Sets `*values` to one for each key, empty where there is none. REQUIRES, of both: the keys pass memcached::CheckKey().
@@ -39,7 +39,7 @@ class Cache {
 };
 
 // Calls put(id, bytes) for each of `ids` that there is, in their order: the first column of `sql`, whose parameter is the id, or
-// the value under "PREFIXid" in `cache`, which may be null and gets what it lacked. Errors: those of the database.
+// the value under "PREFIXid" in `cache`, which may be null and gets what it lacked. Errors: as the database.
 Coroutine ReadRows(Context& ctx, Cache* cache, SqlDatabase& db, std::string_view prefix,
                    std::vector<uint64_t> ids, std::string_view sql,
                    std::function<void(uint64_t id, std::string_view bytes)> put);

@@ -28,7 +28,7 @@ absl::Status ReadMessage(const std::string& path, google::protobuf::MessageLite*
 
 }  // namespace internal
 
-// The file is there whole or not at all. Errors: those of OutputFile.
+// The file is there whole or not at all. Errors: as OutputFile.
 [[nodiscard]] absl::Status WriteMessage(const google::protobuf::MessageLite& message,
                                         const std::string& path);
 

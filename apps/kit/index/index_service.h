@@ -26,7 +26,7 @@ HostedService HostedSearchIndex(const std::string& application);
 // queue. Changes of a text may overtake each other. Thread-safe.
 class SearchedIndex {
  public:
-  // The queue is that of the service `search`. Errors: those of OpenJobs().
+  // Opens the queue of the service `search`. Errors: as OpenJobs().
   static absl::StatusOr<std::unique_ptr<SearchedIndex>> Open(Env& env, const DataOptions& options);
 
   // A change that it has acknowledged reaches the index, at least once.
@@ -37,7 +37,7 @@ class SearchedIndex {
     return queue_.Look(ctx, state);
   }
   // Sets `*ids` to what `query` finds in all parts, best or newest first, without the first `skipped`, and at most `limit`. Sets `*more` if
-  // there may be more that a search shows. Errors: INVALID_ARGUMENT: it shows less than `skipped`; those of SearchIndex.Find().
+  // there may be more that a search shows. Errors: INVALID_ARGUMENT: it shows less than `skipped`; others as SearchIndex.Find().
   Coroutine Find(Context& ctx, IndexQuery query, uint64_t skipped, uint32_t limit, std::vector<uint64_t>* ids,
                  bool* more);
 

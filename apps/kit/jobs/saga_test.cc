@@ -335,7 +335,7 @@ TEST_P(SagaTest, ARefusalByTheServiceItselfStandsForItsRound) {
   next = absl::UnavailableError("the desk is closed");
   EXPECT_EQ(decide(9, 0), next);
   next = absl::OkStatus();
-  EXPECT_TRUE(decide(9, 0).ok()) << "that was no decision";
+  EXPECT_TRUE(decide(9, 0).ok()) << "the desk that was closed has not decided";
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include "apps/media/data.h"
 #include "apps/media/train.h"
 #include "curtail/base/strings.h"
-#include "models.curtail.h"
+#include "movie_models.curtail.h"
 
 namespace curtail::media {
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 
 namespace curtail::deploy {
@@ -92,6 +93,52 @@ std::vector<std::pair<YAML::Node, YAML::Node>> Entries(const YAML::Node& map) {
   std::vector<std::pair<YAML::Node, YAML::Node>> entries;
   Merge(map, 0, &entries);
   return entries;
+}
+
+std::vector<std::string> Texts(const YAML::Node& node, std::string_view what) {
+  if (!node.IsSequence()) return {Text(node, what)};
+  std::vector<std::string> texts;
+  for (const YAML::Node& item : node) texts.push_back(Text(item, what));
+  return texts;
+}
+
+bool Truth(const YAML::Node& node, std::string_view what) {
+  const std::string text = Text(node, what);
+  if (text != "true" && text != "false")
+    Fail(node, absl::StrCat(std::string(what), " must be true or false"));
+  return text == "true";
+}
+
+std::map<std::string, std::string> Values(const YAML::Node& node, std::string_view what) {
+  if (!node.IsMap()) Fail(node, absl::StrCat(std::string(what), " must be NAME: VALUE lines"));
+  std::map<std::string, std::string> values;
+  for (const auto& [key, value] : Entries(node)) values[Text(key, what)] = Text(value, key.Scalar());
+  return values;
+}
+
+std::vector<std::string> Words(const YAML::Node& node, std::string_view what) {
+  if (node.IsSequence()) return Texts(node, what);
+  std::vector<std::string> words;
+  bool within = false;  // a word has begun
+  char quote = 0;
+  for (const char c : Text(node, what)) {
+    if (quote == 0 && absl::ascii_isspace(static_cast<unsigned char>(c))) {
+      within = false;
+      continue;
+    }
+    if (!within) words.emplace_back();
+    within = true;
+    if (c == quote) {
+      quote = 0;
+    } else if (quote == 0 && (c == '"' || c == '\'')) {
+      quote = c;
+    } else {
+      words.back() += c;
+    }
+  }
+  if (quote != 0)
+    Fail(node, absl::StrCat(std::string(what), ": a ", std::string(1, quote), " is not closed"));
+  return words;
 }
 
 absl::Status ReadYaml(std::string_view yaml, std::string_view origin,

@@ -8,6 +8,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,6 +29,14 @@ struct Wrong {
 
 // The text of a scalar; Fail() at anything else, which it calls `what`.
 std::string Text(const YAML::Node& node, std::string_view what);
+// A list of texts, or one text.
+std::vector<std::string> Texts(const YAML::Node& node, std::string_view what);
+// A command: a list of its words, or one text, in which quotes keep words together as a shell does.
+std::vector<std::string> Words(const YAML::Node& node, std::string_view what);
+// true or false.
+bool Truth(const YAML::Node& node, std::string_view what);
+// A map of names to texts.
+std::map<std::string, std::string> Values(const YAML::Node& node, std::string_view what);
 // The entries of a map, in the order of the text, then those that merge keys (<<) add.
 std::vector<std::pair<YAML::Node, YAML::Node>> Entries(const YAML::Node& map);
 
