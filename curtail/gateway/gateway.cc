@@ -6,24 +6,21 @@
 //      the thread.
 //  G2. A request becomes one of the TargetCalls, or is answered at once.
 //  G3. An answer makes its connection dirty. Dirty connections send after each poll, so answers that come together
-//      share a write. A connection's turn is short (http_connection.cc); with more to do, it is dirty again.
-//  G4. Each bound has its place: connections in Accept(), requests in OnRequest(), time in Tick(). Bytes have two shares.
-//      That of requests on their way to the target is kept by refusing more (target_calls.cc): only the target can free
-//      them. The other has three steps. Streams that lag fill half of it, MayStream(); each is bounded, too (stream_call.cc).
-//      Requests are read up to three quarters, MayRead(), beyond which MakeRoom() ends what makes no progress. The last
-//      quarter is for whole answers, Answer(). A connection that holds little is served beyond all of it, so newcomers are.
+//      share a write. A connection's turn is short (http_connection.cc); with more to do, it is dirty again. A turn of the
+//      thread has one long request and one long reply: each costs milliseconds.
+//  G4. Each bound has its place: connections in Clients::Accept(), requests in OnRequest(), time in Clients::Look(). Bytes
+//      have two shares. That of requests on their way to the target is kept by refusing more (target_calls.cc): only the
+//      target can free them. The other has three steps. Streams that lag fill half of it, MayStream(); each is bounded, too
+//      (stream_call.cc). Requests are read up to three quarters, MayRead(), beyond which Clients::MakeRoom() ends what makes
+//      no progress. The last quarter is for whole answers, MayAnswer(). A connection that holds little is served beyond all
+//      of it, so newcomers are.
 #include "curtail/gateway/gateway.h"
-
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
-#include <deque>
 #include <optional>
 #include <string_view>
 #include <thread>
-#include <unordered_set>
 #include <utility>
 
 #include "curtail/base/boundary.h"
@@ -32,7 +29,7 @@
 #include "curtail/base/strings.h"
 #include "curtail/gateway/grpc_web.h"
 #include "curtail/gateway/internal/answer_form.h"
-#include "curtail/gateway/internal/http_connection.h"
+#include "curtail/gateway/internal/clients.h"
 #include "curtail/gateway/internal/request_rules.h"
 #include "curtail/gateway/internal/target_calls.h"
 #include "curtail/gateway/internal/token_bucket.h"
@@ -44,10 +41,10 @@
 namespace curtail::gateway {
 namespace {
 
-using curtail::internal::TlsStream;
 using curtail::internal::UniqueFd;
 using internal::AnswerForm;
 using internal::Asker;
+using internal::Clients;
 using internal::HeaderOf;
 using internal::HttpConnection;
 using internal::Incoming;
@@ -57,33 +54,20 @@ using internal::SplitTarget;
 using internal::TargetCalls;
 
 constexpr Nanos kTick = std::chrono::milliseconds(100);
-// While too much is held a reader that stalls for so long loses its answer. A request that is not whole is lost once too
-// much is held for so long: none becomes whole while nothing is read.
-constexpr Nanos kStallUnderLoad = std::chrono::seconds(1);
-// Descriptors that are not for clients.
-constexpr size_t kOwnDescriptors = 32;
 // The target sends so much of an answer ahead of its reader.
 constexpr uint32_t kTargetWindow = 256u << 10;
 
-// Descriptors for clients.
-size_t Descriptors() {
-  const size_t all = curtail::internal::RaiseDescriptorLimit();
-  return all > 2 * kOwnDescriptors ? all - kOwnDescriptors : all / 2;
-}
-
 }  // namespace
 
-class Gateway::Impl final : private HttpConnection::Owner, private TargetCalls::Owner {
+class Gateway::Impl final : private Clients::Owner, private TargetCalls::Owner {
  public:
   Impl(GatewayOptions options, std::unique_ptr<Transcoder> transcoder, StaticFiles files, UniqueFd listener)
       : options_(std::move(options)),
         transcoder_(std::move(transcoder)),
         files_(std::move(files)),
-        address_(curtail::internal::BoundAddress(listener.get())),
         hosts_(internal::HostsOf(options_)),
-        most_connections_(std::min(options_.max_connections, Descriptors())),
         channel_(&client_, options_.target, options_.channel),
-        listener_(std::make_shared<Listener>(this, std::move(listener))),
+        clients_(options_, std::move(listener), client_.lane(0).poller(), this),
         calls_(options_, *transcoder_, &channel_, this),
         bucket_(options_.max_rate > 0 ? options_.max_rate : 1,
                 options_.max_burst > 0 ? options_.max_burst : std::max(1.0, options_.max_rate)) {}
@@ -92,53 +76,28 @@ class Gateway::Impl final : private HttpConnection::Owner, private TargetCalls::
   void LastCall();
   bool Stop(Deadline deadline);
 
-  const std::string& address() const { return address_; }
+  const std::string& address() const { return clients_.address(); }
   size_t route_count() const { return transcoder_->routes().size(); }
   GatewayStats stats() const;
 
  private:
-  struct Listener final : PollHandler {
-    Listener(Impl* i, UniqueFd f) : impl(i), fd(std::move(f)) {}
-    void OnEvents(uint32_t, TaskList*) override { impl->Accept(); }
-    Impl* const impl;
-    UniqueFd fd;
-  };
   void Run();
   void Turn();
-  void Accept();
-  // Closes the connection that has been silent longest. False: none is.
-  bool Evict();
-  void Open(UniqueFd fd);
-  void Tick(TimePoint now);
-  void MakeRoom(TimePoint now);
-  void CloseLate(HttpConnection& connection);
   Deadline NextLook() const;
-  // LastCall() was called.
-  void TellAll();
   // Stop() was called. True: all is done, or out of time.
   bool Drained(TimePoint now);
-  void FlushDirty();
   void OnRequest(const std::shared_ptr<HttpConnection>& connection, HttpRequest request) override;
-  void OnClosed(HttpConnection& connection) override;
-  void OnTurnOver(const std::shared_ptr<HttpConnection>& connection) override { OnOutput(connection); }
-  void OnLongRequest(const std::shared_ptr<HttpConnection>& one) override { long_turns_.push_back(one); }
-  size_t share() const { return options_.max_held_bytes / 2; }
-  void OnHeld(ptrdiff_t change) override {
-    held_bytes_.fetch_add(static_cast<size_t>(change), std::memory_order_relaxed);
-    paused_ |= !MayRead();  // a pause may be over before the next tick
-  }
-  void OnRefused(uint64_t requests) override { refused_.fetch_add(requests, std::memory_order_relaxed); }
+  void OnHeld(ptrdiff_t change) override { clients_.OnHeld(change); }
   void OnUnderWay(ptrdiff_t change) override { calls_.AddUnderWay(change); }
-  size_t held() const { return held_bytes_.load(std::memory_order_relaxed); }
-  bool MayRead() const override { return held() < share() / 4 * 3; }
-  bool MayStream() const override { return held() < share() / 2; }
+  bool MayRead() const override { return clients_.MayRead(); }
+  bool MayStream() const override { return clients_.MayStream(); }
   void Answer(const Asker& asker, HttpReply reply) override;
-  void OnOutput(const std::shared_ptr<HttpConnection>& connection) override;
+  void OnOutput(const std::shared_ptr<HttpConnection>& connection) override { clients_.OnOutput(connection); }
   void OnStreamEnd(const absl::Status& status) override;
-  void OnCutShort() override { timed_out_.fetch_add(1, std::memory_order_relaxed); }
+  void OnCutShort() override { clients_.OnLate(); }
   void OnRetry() override { retried_.fetch_add(1, std::memory_order_relaxed); }
   void OnCancelled() override { cancelled_.fetch_add(1, std::memory_order_relaxed); }
-  void OnRefused() override { OnRefused(1); }
+  void OnRefused() override { clients_.OnRefused(1); }
 
   absl::Status Serve(Incoming& in);
   void Fail(const Incoming& in, const absl::Status& status);
@@ -147,25 +106,15 @@ class Gateway::Impl final : private HttpConnection::Owner, private TargetCalls::
   const GatewayOptions options_;
   const std::unique_ptr<Transcoder> transcoder_;
   const StaticFiles files_;
-  const std::string address_;
   const internal::Hosts hosts_;
-  const size_t most_connections_;
 
   Client client_;
   Channel channel_;
-  const std::shared_ptr<Listener> listener_;
-  std::unordered_set<std::shared_ptr<HttpConnection>> connections_;
-  curtail::internal::SilentList<HttpConnection> silent_;
-  std::vector<std::shared_ptr<HttpConnection>> dirty_;
-  std::deque<std::shared_ptr<HttpConnection>> long_turns_;  // these await one
+  Clients clients_;
   TargetCalls calls_;
   internal::TokenBucket bucket_;  // with max_rate
-  bool paused_ = false;           // connections may have input that they did not read
-  bool accept_later_ = false;     // there was no descriptor for a connection
   bool last_call_ = false;
   bool draining_ = false;
-  TimePoint next_tick_;
-  TimePoint full_since_ = TimePoint::max();  // the first tick at which too much was held; never: not now
 
   // Atomic: set once by LastCall().
   std::atomic<bool> leaving_{false};
@@ -173,19 +122,15 @@ class Gateway::Impl final : private HttpConnection::Owner, private TargetCalls::
   std::atomic<bool> stopping_{false};
   std::atomic<TimePoint::rep> stop_by_{0}, end_streams_at_{0};
   std::atomic<bool> all_answered_{true};  // read after the join
-  // Atomic: bytes of unfinished requests, and of answers; relaxed.
-  std::atomic<size_t> held_bytes_{0};
-  // Atomic: counters, and the number of connections; relaxed.
-  std::atomic<uint64_t> open_{0}, requests_{0}, failed_{0}, refused_{0}, retried_{0}, cancelled_{0},
-      timed_out_{0}, evicted_{0};
+  // Atomic: counters; relaxed.
+  std::atomic<uint64_t> requests_{0}, failed_{0}, retried_{0}, cancelled_{0};
 
   std::thread thread_;
 };
 
 absl::Status Gateway::Impl::Begin() {
-  Poller& poller = *client_.lane(0).poller();
-  if (!poller.status().ok()) return poller.status();
-  if (absl::Status status = poller.Add(listener_->fd.get(), listener_); !status.ok()) return status;
+  if (absl::Status status = client_.lane(0).poller()->status(); !status.ok()) return status;
+  if (absl::Status status = clients_.Begin(); !status.ok()) return status;
   thread_ = std::thread([this] { Run(); });
   return absl::OkStatus();
 }
@@ -210,13 +155,16 @@ bool Gateway::Impl::Stop(Deadline deadline) {
 
 GatewayStats Gateway::Impl::stats() const {
   constexpr auto kRelaxed = std::memory_order_relaxed;
-  return {open_.load(kRelaxed),      requests_.load(kRelaxed), failed_.load(kRelaxed),
-          refused_.load(kRelaxed),   retried_.load(kRelaxed),  cancelled_.load(kRelaxed),
-          timed_out_.load(kRelaxed), evicted_.load(kRelaxed),  held()};
+  GatewayStats stats{.requests = requests_.load(kRelaxed),
+                     .failed = failed_.load(kRelaxed),
+                     .retried = retried_.load(kRelaxed),
+                     .cancelled = cancelled_.load(kRelaxed)};
+  clients_.Count(&stats);
+  return stats;
 }
 
 Deadline Gateway::Impl::NextLook() const {
-  if (!dirty_.empty() || !long_turns_.empty()) return Deadline::At(TimePoint());
+  if (clients_.want_turns() || calls_.owes_long()) return Deadline::At(TimePoint());
   return std::min(Deadline::In(kTick), calls_.first_deadline());
 }
 
@@ -224,11 +172,12 @@ void Gateway::Impl::Run() {
   do {
     Contain("gateway", [this] { Turn(); });
   } while (!stopping_.load(std::memory_order_acquire) || !Drained(Now()));
-  const auto open = std::exchange(connections_, {});
-  for (const auto& connection : open) connection->Close();
+  clients_.CloseAll();
   // Calls end with their connections; their completions run in a later Poll().
   while (calls_.size() > 0) {
     client_.Poll(Deadline::In(kTick));
+    while (calls_.AnswerLong()) {
+    }
     calls_.LookAtStreams();
   }
 }
@@ -236,136 +185,22 @@ void Gateway::Impl::Run() {
 void Gateway::Impl::Turn() {
   client_.Poll(NextLook());
   calls_.ExpireStreams();
-  FlushDirty();
-  const TimePoint now = Now();
-  if (now >= next_tick_) Tick(now);
-  if (leaving_.load(std::memory_order_relaxed) && !last_call_) TellAll();
-}
-
-void Gateway::Impl::TellAll() {
-  last_call_ = true;
-  const auto open = connections_;
-  for (const auto& connection : open) connection->LastCall();
+  calls_.AnswerLong();
+  clients_.GiveTurns();
+  if (clients_.Look(Now())) calls_.LookAtStreams();
+  if (leaving_.load(std::memory_order_relaxed) && !std::exchange(last_call_, true)) clients_.LastCall();
 }
 
 bool Gateway::Impl::Drained(TimePoint now) {
   const auto passed = [now](const std::atomic<TimePoint::rep>& when) {
     return now.time_since_epoch().count() >= when.load(std::memory_order_relaxed);
   };
-  if (!std::exchange(draining_, true)) {
-    client_.lane(0).poller()->Remove(listener_->fd.get());
-    listener_->fd.Reset();
-    const auto open = connections_;
-    for (const auto& connection : open) connection->Drain();
-  }
-  if (calls_.size() == 0 && connections_.empty()) return true;
+  if (!std::exchange(draining_, true)) clients_.Drain();
+  if (calls_.size() == 0 && clients_.empty()) return true;
   if (passed(end_streams_at_)) calls_.EndStreams(absl::UnavailableError("the gateway is going away"));
   if (!passed(stop_by_)) return false;
   all_answered_.store(calls_.size() == 0, std::memory_order_relaxed);
   return true;
-}
-
-void Gateway::Impl::Accept() {
-  accept_later_ = false;
-  while (true) {
-    UniqueFd fd(accept4(listener_->fd.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (!fd) {
-      if (errno == EINTR || errno == ECONNABORTED) continue;
-      if (errno == EAGAIN || errno == EWOULDBLOCK) return;
-      if ((errno == EMFILE || errno == ENFILE) && Evict()) continue;
-      accept_later_ = true;  // at the next tick
-      return;
-    }
-    if (connections_.size() >= most_connections_ && !Evict()) {
-      refused_.fetch_add(1, std::memory_order_relaxed);
-      continue;
-    }
-    Open(std::move(fd));
-  }
-}
-
-bool Gateway::Impl::Evict() {
-  HttpConnection* const oldest = silent_.Oldest([](HttpConnection& one) { return one.TakeActive(); });
-  if (oldest == nullptr) return false;
-  evicted_.fetch_add(1, std::memory_order_relaxed);
-  oldest->Close();
-  return true;
-}
-
-void Gateway::Impl::Open(UniqueFd fd) {
-  curtail::internal::SetTcpOptions(fd.get());
-  HttpConnection::Owner* const owner = this;
-  std::unique_ptr<TlsStream> tls;
-  if (options_.tls != nullptr) tls = TlsStream::Server(*options_.tls->context(), /*http1=*/true);
-  auto connection = std::make_shared<HttpConnection>(std::move(fd), options_.http, std::move(tls),
-                                                     client_.lane(0).poller(), owner);
-  connection->place = silent_.Add(connection.get());
-  connections_.insert(connection);
-  open_.store(connections_.size(), std::memory_order_relaxed);
-  if (!connection->Register().ok()) return connection->Close();
-  if (last_call_) connection->LastCall();
-}
-
-void Gateway::Impl::OnClosed(HttpConnection& connection) {
-  silent_.Remove(connection.place);
-  connections_.erase(std::static_pointer_cast<HttpConnection>(connection.shared_from_this()));
-  open_.store(connections_.size(), std::memory_order_relaxed);
-}
-
-void Gateway::Impl::Tick(TimePoint now) {
-  next_tick_ = now + kTick;
-  if (accept_later_ && listener_->fd) Accept();
-  const std::vector<std::shared_ptr<HttpConnection>> all(connections_.begin(), connections_.end());
-  for (const auto& connection : all) {
-    const size_t stalled = connection->CutStalled(now, options_.idle_timeout);
-    timed_out_.fetch_add(stalled, std::memory_order_relaxed);
-    const Nanos silent = now - connection->since();
-    const bool idle = connection->codec().in_flight() == 0 && silent > options_.idle_timeout;
-    const bool slow = connection->in_request() && silent > options_.request_timeout;
-    if (idle || slow) CloseLate(*connection);
-  }
-  calls_.LookAtStreams();
-  if (MayRead()) {
-    full_since_ = TimePoint::max();
-  } else {
-    full_since_ = std::min(full_since_, now);
-    MakeRoom(now);
-  }
-  // Those that read nothing, as all held too much, go on.
-  if (MayRead() && std::exchange(paused_, false)) {
-    for (const auto& connection : all) connection->Flush();
-  }
-}
-
-// Ends what makes no progress, first of the connections that hold most.
-void Gateway::Impl::MakeRoom(TimePoint now) {
-  const bool lasts = now - full_since_ > kStallUnderLoad;
-  std::vector<std::shared_ptr<HttpConnection>> holders;
-  for (const auto& connection : connections_) {
-    if (connection->held() > 0) holders.push_back(connection);
-  }
-  std::sort(holders.begin(), holders.end(),
-            [](const auto& one, const auto& other) { return one->held() > other->held(); });
-  for (const auto& connection : holders) {
-    if (MayRead()) return;
-    const size_t stalled = connection->CutStalled(now, kStallUnderLoad);
-    timed_out_.fetch_add(stalled, std::memory_order_relaxed);
-    if (lasts && !MayRead() && !connection->RefuseUnfinished()) CloseLate(*connection);
-  }
-}
-
-void Gateway::Impl::CloseLate(HttpConnection& connection) {
-  if (connection.closed()) return;
-  timed_out_.fetch_add(1, std::memory_order_relaxed);
-  connection.Close();
-}
-
-void Gateway::Impl::FlushDirty() {
-  const auto dirty = std::exchange(dirty_, {});
-  for (const auto& connection : dirty) connection->Within([&] { connection->Flush(); });
-  if (long_turns_.empty()) return;
-  long_turns_.front()->Within([&] { long_turns_.front()->LongTurn(); });
-  long_turns_.pop_front();
 }
 
 void Gateway::Impl::OnRequest(const std::shared_ptr<HttpConnection>& connection, HttpRequest request) {
@@ -374,7 +209,7 @@ void Gateway::Impl::OnRequest(const std::shared_ptr<HttpConnection>& connection,
   const int32_t stream = request.stream;
   Incoming in{std::move(request), {connection, stream, {}, form}};
   if (!internal::MayAsk(in.request, hosts_)) {
-    refused_.fetch_add(1, std::memory_order_relaxed);
+    clients_.OnRefused(1);
     HttpReply reply = form.Whole(
         absl::PermissionDeniedError("the Host is not a name of this gateway: see --allow-host"), {}, {});
     reply.status = 421;
@@ -389,7 +224,7 @@ void Gateway::Impl::OnRequest(const std::shared_ptr<HttpConnection>& connection,
   if (status.ok() && calls_.size() >= options_.max_requests) {
     status = absl::UnavailableError("too many requests are in flight");
   }
-  if (!status.ok()) refused_.fetch_add(1, std::memory_order_relaxed);
+  if (!status.ok()) clients_.OnRefused(1);
   if (status.ok()) status = Serve(in);
   if (!status.ok()) Fail(in, status);
 }
@@ -417,7 +252,7 @@ absl::Status Gateway::Impl::Serve(Incoming& in) {
   if (!metadata.ok()) return metadata.status();
   if (options_.max_rate > 0) {
     if (const Nanos wait = bucket_.Take(Now()); wait > Nanos::zero()) {
-      refused_.fetch_add(1, std::memory_order_relaxed);
+      clients_.OnRefused(1);
       Answer(in.asker, in.asker.form.TooMany(wait));
       return absl::OkStatus();
     }
@@ -439,8 +274,8 @@ void Gateway::Impl::Answer(const Asker& asker, HttpReply reply) {
   const std::shared_ptr<HttpConnection> connection = asker.connection.lock();
   if (connection == nullptr || connection->closed()) return;
   const size_t size = reply.body.size();
-  if (connection->held() + size > HttpConnection::kLittle && held() > 0 && held() + size > share()) {
-    refused_.fetch_add(1, std::memory_order_relaxed);
+  if (!clients_.MayAnswer(*connection, size)) {
+    clients_.OnRefused(1);
     // The call may have had its effect: UNAVAILABLE would ask for it again.
     reply = asker.form.Whole(absl::ResourceExhaustedError("the gateway holds too much to keep the answer"),
                              {}, {});
@@ -454,10 +289,6 @@ void Gateway::Impl::Answer(const Asker& asker, HttpReply reply) {
   }
   connection->Reply(asker.stream, std::move(reply));
   OnOutput(connection);
-}
-
-void Gateway::Impl::OnOutput(const std::shared_ptr<HttpConnection>& connection) {
-  if (!std::exchange(connection->dirty, true)) dirty_.push_back(connection);
 }
 
 size_t UsualHeldBytes(const std::string& root) {

@@ -92,7 +92,7 @@ struct ServerOptions {
   // Bytes held for all clients together: requests, parts of messages, replies not taken.
   // Beyond it, connections that hold more than 256 KiB are no longer read or have calls ended with
   // RESOURCE_EXHAUSTED, connections that hold most first.
-  size_t max_held_bytes = 512u << 20;
+  size_t max_held_bytes = 448u << 20;
   // The time from connecting to the end of TLS's and HTTP/2's handshake, and from the start of a
   // header block, or of a frame that belongs to no call, to its end.
   Nanos handshake_timeout = std::chrono::seconds(10);

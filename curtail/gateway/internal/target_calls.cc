@@ -55,11 +55,29 @@ absl::Status TargetCalls::BeginCall(Incoming& in, const Transcoder::Match& match
   const bool started = Contain("gateway", [&] {
     call->id = channel_.Start(match.route->method.path, deadline, metadata, *message, call);
   });
-  if (!started) OnDone(call, absl::InternalError("the call could not be started"), {});
+  if (!started) Answer(call, absl::InternalError("the call could not be started"), {});
   return absl::OkStatus();
 }
 
-void TargetCalls::OnDone(Call* call, const absl::Status& status, const std::string& reply) {
+void TargetCalls::OnDone(Call* call, absl::Status&& status, std::string&& reply) {
+  const bool waits = status.ok() && reply.size() > HttpConnection::kLittle &&
+                     under_way_ + reply.size() <= options_.max_held_bytes / 2;
+  if (!waits) return Answer(call, status, reply);
+  call->under_way += static_cast<ptrdiff_t>(reply.size());
+  AddUnderWay(static_cast<ptrdiff_t>(reply.size()));
+  call->reply = std::move(reply);
+  long_replies_.push_back(call);
+}
+
+bool TargetCalls::AnswerLong() {
+  if (long_replies_.empty()) return false;
+  Call* const call = long_replies_.front();
+  long_replies_.pop_front();
+  Answer(call, absl::OkStatus(), *std::exchange(call->reply, std::nullopt));
+  return true;
+}
+
+void TargetCalls::Answer(Call* call, const absl::Status& status, const std::string& reply) {
   const auto connection = call->asker ? call->asker->connection.lock() : nullptr;
   if (connection != nullptr) {
     connection->Detach(call->asker->stream);
@@ -74,6 +92,7 @@ void TargetCalls::OnDone(Call* call, const absl::Status& status, const std::stri
 
 void TargetCalls::OnGivenUp(Call* call) {
   call->asker.reset();
+  if (call->reply) return;  // the target has done it
   owner_.OnCancelled();
   channel_.Cancel(call->id);
 }

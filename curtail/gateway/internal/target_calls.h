@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -52,7 +53,12 @@ class TargetCalls {
   // Errors: those of the request; UNAVAILABLE if it finds no room, as the target takes too little.
   absl::Status Begin(Incoming& in, Transcoder::Match match, std::string_view query, Metadata metadata);
 
-  // Calls in flight.
+  // Puts the reply that has waited longest into its form, and answers with it. Long replies wait, so that a turn of the
+  // gateway has one of them. False: none waits.
+  bool AnswerLong();
+  bool owes_long() const { return !long_replies_.empty(); }
+
+  // Calls in flight, and those whose replies wait.
   size_t size() const { return calls_.size() - free_calls_.size() + streams_.size(); }
   // The bytes of requests on their way to the target have become more, or fewer.
   void AddUnderWay(ptrdiff_t change) { under_way_ += static_cast<size_t>(change); }
@@ -70,14 +76,17 @@ class TargetCalls {
   struct Call final : Completion, Answerer {
     void OnMetadata(ReplyMetadata&& m) override { metadata = std::move(m); }
     void OnRetry() override { all->owner_.OnRetry(); }
-    void Done(absl::Status&& status, std::string&& reply) override { all->OnDone(this, status, reply); }
+    void Done(absl::Status&& status, std::string&& message) override {
+      all->OnDone(this, std::move(status), std::move(message));
+    }
     void OnGivenUp() override { all->OnGivenUp(this); }
 
     TargetCalls* all = nullptr;
     std::optional<Asker> asker;  // nobody, once the client has left
     Channel::CallId id = nullptr;
     ReplyMetadata metadata;
-    ptrdiff_t under_way = 0;  // bytes of the request
+    std::optional<std::string> reply;  // it waits
+    ptrdiff_t under_way = 0;           // bytes of the request, and of a reply that waits
   };
 
   absl::Status BeginCall(Incoming& in, const Transcoder::Match& match, std::string_view query,
@@ -88,17 +97,19 @@ class TargetCalls {
                                         std::string_view query) const;
   // Errors: UNAVAILABLE if a request of `bytes` finds no room.
   absl::Status Admit(size_t bytes);
-  void OnDone(Call* call, const absl::Status& status, const std::string& reply);
+  void OnDone(Call* call, absl::Status&& status, std::string&& reply);
+  void Answer(Call* call, const absl::Status& status, const std::string& reply);
   void OnGivenUp(Call* call);
 
   const GatewayOptions& options_;
   const Transcoder& transcoder_;
   Channel& channel_;
   Owner& owner_;
-  size_t under_way_ = 0;  // bytes of requests on their way to the target
+  size_t under_way_ = 0;  // bytes of requests on their way to the target, and of replies that wait
   TimerHeap deadlines_;   // of streams_
   std::vector<std::unique_ptr<Call>> calls_;
   std::vector<Call*> free_calls_;
+  std::deque<Call*> long_replies_;  // these wait
   std::vector<std::unique_ptr<StreamCall>> streams_;
 };
 

@@ -97,7 +97,7 @@ absl::Status Context::ChargeLong(std::string_view bytes, const google::protobuf:
                                       charge_->room()};
   const internal::ParsedSizes sizes = internal::ParsedSize(bytes, type, most);
   if (sizes.bytes > most.bytes || sizes.objects > most.objects) {
-    charge_->Add(bytes.size(), 0);
+    charge_->Refuse(bytes.size());
     return absl::ResourceExhaustedError(
         sizes.bytes > most.bytes
             ? Join("a request of ", bytes.size(), " bytes takes more memory than the server has left")

@@ -77,9 +77,15 @@ class ParsedCharge {
     objects_.fetch_add(objects, std::memory_order_relaxed);
     grown_.fetch_add(bytes, std::memory_order_relaxed);
   }
+  // A message of so many bytes is refused: parsed, it would take too much.
+  void Refuse(uint64_t bytes) {
+    refusals_.fetch_add(1, std::memory_order_relaxed);
+    Add(bytes, 0);
+  }
   // By the connection: whether messages took memory since it last asked, and how much.
   bool grew() const { return grown_.load(std::memory_order_relaxed) > 0; }
   uint64_t TakeGrown() { return grown_.exchange(0, std::memory_order_relaxed); }
+  uint64_t TakeRefusals() { return refusals_.exchange(0, std::memory_order_relaxed); }
 
  private:
   MemoryBudget& budget_;
@@ -89,6 +95,7 @@ class ParsedCharge {
   std::atomic<uint64_t> received_{0};
   std::atomic<uint64_t> objects_{0};
   std::atomic<uint64_t> grown_{0};
+  std::atomic<uint64_t> refusals_{0};
 };
 
 }  // namespace curtail::internal

@@ -154,7 +154,11 @@ TEST_P(GrowingRequestTest, AMessageThatTakesMoreThanThereIsIsRefused) {
   EXPECT_EQ(Count(12'500), absl::StatusCode::kOk);
   EXPECT_EQ(Count(125'000), absl::StatusCode::kResourceExhausted);  // 250 KB, which become 7.5 MB
   EXPECT_EQ(Count(12'500), absl::StatusCode::kOk);
-  EXPECT_LT(server_->Sample().held_bytes, 128u << 10);
+  const ServerStats stats = server_->Sample();
+  EXPECT_LT(stats.held_bytes, 128u << 10);
+  ASSERT_EQ(stats.limits.size(), 1);
+  EXPECT_EQ(stats.limits[0].name, "parsed size");
+  EXPECT_EQ(stats.limits[0].times, 1);
 }
 
 // Two bytes for each entry, of which compression leaves next to nothing.

@@ -13,8 +13,9 @@ constexpr Nanos kBetweenLines = std::chrono::seconds(10);
 
 std::string_view NameOf(size_t limit) {
   constexpr std::array<std::string_view, kAllLimits - wire::kLimits> kNames = {
-      "handshake time", "header time", "stalled write", "idle time",   "deadline", "held bytes in all",
-      "queue",          "queue share", "connections",   "descriptors", "priority", "refused"};
+      "handshake time",    "header time", "stalled write", "idle time",   "deadline",
+      "held bytes in all", "parsed size", "queue",         "queue share", "connections",
+      "descriptors",       "priority",    "refused"};
   if (limit < wire::kLimits) return wire::LimitName(static_cast<wire::Limit>(limit));
   return kNames[limit - wire::kLimits];
 }

@@ -24,6 +24,7 @@ enum class ServerLimit : uint8_t {
   kIdle,                       // time without a call
   kDeadline,                   // a call's own: the server ended it
   kBudget,                     // bytes held for all connections together
+  kParsed,                     // what a request takes once it is parsed
   kQueue,                      // requests that wait, and their bytes
   kQueueShare,                 // ... of one connection
   kConnections,                // connections at once
@@ -31,7 +32,7 @@ enum class ServerLimit : uint8_t {
   kPriority,                   // a priority that cannot be read: the default holds
   kRefused,                    // no limit: calls that an interceptor refused
 };
-inline constexpr size_t kAllLimits = wire::kLimits + 12;
+inline constexpr size_t kAllLimits = wire::kLimits + 13;
 
 // A LimitCounters counts for each limit, and logs a line (log.h) once in ten seconds at most for each but kRefused.
 // Thread-safe.

@@ -194,6 +194,7 @@ void ServerConnection::Looked() {
   const bool grew = charge_.grew();
   if (change > 2 * kStep || refusing_ || paused() || stalled || grew || parts_.budget.over()) [[unlikely]] {
     if (grew) Grew(charge_.TakeGrown());
+    for (uint64_t n = charge_.TakeRefusals(); n > 0; --n) parts_.limits.Reached(ServerLimit::kParsed, peer_);
     if (stalled && !resting()) Rest(0);
     Charge(memory);
   }
