@@ -15,7 +15,7 @@
 
 #include "curtail/base/rng.h"
 #include "curtail/exec/internal/fifo_order.h"
-#include "curtail/exec/internal/priority_order.h"
+#include "curtail/exec/internal/priority_gate.h"
 
 namespace curtail {
 namespace {
@@ -50,7 +50,7 @@ class PriorityTask final : public Task {
 class PriorityScaffold {
  public:
   explicit PriorityScaffold(const QueueOptions& queue = {}, const PriorityOptions& options = {.on = true})
-      : limit(options), order_(MakePriorityOrder(&limit, MakeFifoOrder(queue))) {}
+      : limit(options), order_(MakePriorityGate(&limit, MakeFifoOrder(queue))) {}
 
   void Arrive(Priority priority) {
     PriorityTask& task = tasks_.emplace_back(priority);
@@ -201,9 +201,9 @@ class StrictLimit {
 };
 
 // Refusals and tasks take turns while there are both, each in the order in which they came.
-TEST(PriorityOrder, RefusalsAndTasksTakeTurns) {
+TEST(PriorityGate, RefusalsAndTasksTakeTurns) {
   StrictLimit strict;
-  const auto order = MakePriorityOrder(&strict.limit, MakeFifoOrder({}));
+  const auto order = MakePriorityGate(&strict.limit, MakeFifoOrder({}));
   std::deque<PriorityTask> tasks;
   const auto append = [&](std::string_view kinds) {
     TaskList list;

@@ -134,8 +134,6 @@ class CallAwaiter : public BatchAwaiter<CallAwaiter> {
 
 // Waits on this thread, or fiber, until `co` has ended.
 absl::Status RunToEnd(Coroutine co);
-// Returns the result of `co`.
-absl::Status OutcomeOf(Coroutine& co);
 
 }  // namespace internal
 

@@ -51,14 +51,6 @@ namespace internal {
 
 struct MessageTypes;
 
-// The rule of Handler for an error of a handler that ran with `ctx`.
-void NameDeadline(const Context& ctx, absl::Status* error);
-// For any outcome; costs a branch if it is not an error.
-inline void SettleOutcome(const Context& ctx, absl::Status* status) {
-  if (!status->ok()) [[unlikely]]
-    NameDeadline(ctx, status);
-}
-
 // A handler over messages as they are, for callers in the same process. `request` and `reply` are
 // of the types that `accepts` has seen.
 struct TypedHandler {

@@ -15,7 +15,7 @@ constexpr size_t kPool = 4u << 20;
 // A caller's clock and its server's are one; a deadline that passes earlier is a fault.
 constexpr std::chrono::milliseconds kEarly(2);
 // Or else the server says that it did not run a call that waited for long and would end too late: rule D2 of
-// curtail/rpc/server/server_call_overload.cc.
+// curtail/rpc/server/server_call_refusals.cc.
 constexpr char kNotRun[] = "too little time was left after the queue";
 
 constexpr std::array kAskedFor = {absl::StatusCode::kNotFound, absl::StatusCode::kAborted,

@@ -30,7 +30,8 @@ absl::Status TargetStream::Begin(Channel& channel, std::string_view path, Metada
   if (attempts.method() != nullptr && attempts.method()->timeout) {
     deadline = std::min(deadline, Deadline::At(now + *attempts.method()->timeout));
   }
-  if (deadline.when() <= now) return absl::DeadlineExceededError("deadline passed before the call was sent");
+  if (deadline.when() <= now)
+    return absl::DeadlineExceededError("deadline exceeded before the call was sent");
   head.path.assign(path);
   head.metadata = std::move(metadata);
   head.encoding = impl.options.encoding;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curtail/rpc/coroutine.h"
 
-#include <exception>
+#include <string>
+#include <string_view>
 
-#include "curtail/base/strings.h"
 #include "curtail/exec/internal/recycler.h"
 #include "curtail/exec/parker.h"
 #include "curtail/rpc/async_stream.h"
+#include "curtail/rpc/call/outcome.h"
 
 namespace curtail {
 namespace internal {
@@ -14,14 +15,16 @@ namespace {
 
 // A request of an asynchronous model, until its answer.
 struct Answering : InBlock {
-  Answering(MessageTypes::Lease m, Responder r) : messages(std::move(m)), responder(std::move(r)) {}
+  Answering(std::string_view h, MessageTypes::Lease m, Responder r)
+      : handler(h), messages(std::move(m)), responder(std::move(r)) {}
+  const std::string_view handler;
   MessageTypes::Lease messages;
   Responder responder;
   std::optional<Coroutine> coroutine;
   static void Done(void* arg) {
     const std::unique_ptr<Answering> self(static_cast<Answering*>(arg));
     std::string* const out = self->responder.reply();
-    absl::Status status = OutcomeOf(*self->coroutine);
+    absl::Status status = Guarded(self->handler, [&] { return self->coroutine->Take(); });
     if (status.ok()) status = SerializeReply(*self->messages->reply, out);
     self->messages->Saw(out->size());
     self->coroutine.reset();
@@ -31,7 +34,9 @@ struct Answering : InBlock {
 
 // A call of a caller in this process, until its end.
 struct Calling : InBlock {
-  Calling(Coroutine c, void (*d)(void*, absl::Status), void* a) : coroutine(std::move(c)), done(d), arg(a) {}
+  Calling(std::string_view h, Coroutine c, void (*d)(void*, absl::Status), void* a)
+      : handler(h), coroutine(std::move(c)), done(d), arg(a) {}
+  const std::string_view handler;
   Coroutine coroutine;
   void (*const done)(void*, absl::Status);
   void* const arg;
@@ -39,7 +44,7 @@ struct Calling : InBlock {
     std::unique_ptr<Calling> call(static_cast<Calling*>(self));
     const auto tell = call->done;
     void* const to = call->arg;
-    absl::Status status = OutcomeOf(call->coroutine);
+    absl::Status status = Guarded(call->handler, [&] { return call->coroutine.Take(); });
     call.reset();
     tell(to, std::move(status));
   }
@@ -57,15 +62,16 @@ MethodHandler CoroutineMethodOf(std::string_view name, const MessageTypes& types
   handler.typed.run = [method](Context& ctx, const Message& request, Message* reply) {
     return RunToEnd(method(ctx, {.request = &request, .reply = reply}));
   };
-  handler.typed.start = [method](Context& ctx, const Message& request, Message* reply,
-                                 void (*done)(void*, absl::Status), void* arg) {
-    auto* const call = new Calling(method(ctx, {.request = &request, .reply = reply}), done, arg);
+  handler.typed.start = [method, name = std::string(name)](Context& ctx, const Message& request,
+                                                           Message* reply, void (*done)(void*, absl::Status),
+                                                           void* arg) {
+    auto* const call = new Calling(name, method(ctx, {.request = &request, .reply = reply}), done, arg);
     call->coroutine.Start(&Calling::Ended, call);
   };
   handler.handler = UnaryHandlerOf(types, handler.typed.run);
-  handler.continuation = [&types, method = std::move(method)](Context& ctx, std::string_view bytes,
-                                                              Responder responder) {
-    auto answering = std::make_unique<Answering>(types.Borrow(), std::move(responder));
+  handler.continuation = [&types, method = std::move(method), name = std::string(name)](
+                             Context& ctx, std::string_view bytes, Responder responder) {
+    auto answering = std::make_unique<Answering>(name, types.Borrow(), std::move(responder));
     AnyMessages& messages = *answering->messages;
     messages.Saw(bytes.size());
     if (absl::Status parsed = ParseRequest(ctx, bytes, messages.request); !parsed.ok()) {
@@ -89,16 +95,6 @@ absl::Status RunToEnd(Coroutine co) {
     parker.Wait(ticket, Deadline::Infinite());
   }
   return co.Take();
-}
-
-absl::Status OutcomeOf(Coroutine& co) {
-  try {
-    return co.Take();
-  } catch (const std::exception& e) {
-    return absl::InternalError(Join("exception in a coroutine handler: ", e.what()));
-  } catch (...) {
-    return absl::InternalError("exception in a coroutine handler");
-  }
 }
 
 }  // namespace internal

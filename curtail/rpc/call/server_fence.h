@@ -17,7 +17,7 @@
 #include "curtail/fence/fence.h"
 #include "curtail/fence/fenced_order.h"
 #include "curtail/fence/path_class.h"
-#include "curtail/rpc/call/overload.h"
+#include "curtail/rpc/call/refusal.h"
 #include "curtail/rpc/call_options.h"
 #include "curtail/rpc/server_stats.h"
 

@@ -94,9 +94,4 @@ absl::Status CheckOneRequest(MessageStream& stream, bool one, std::string_view b
   return absl::UnimplementedError("the request of this call is exactly one message");
 }
 
-void NameDeadline(const Context& ctx, absl::Status* error) {
-  if (!absl::IsCancelled(*error) || ctx.cancelled() || !ctx.deadline().Expired()) return;
-  *error = absl::DeadlineExceededError(Join("deadline exceeded: ", Message(*error)));
-}
-
 }  // namespace curtail::internal

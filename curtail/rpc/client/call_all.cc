@@ -142,19 +142,4 @@ void CallAll(Context& ctx, const CallBatch& batch) {
 
 }  // namespace internal
 
-absl::Status Channel::Call(Context& ctx, std::string_view path, const google::protobuf::MessageLite& request,
-                           google::protobuf::MessageLite* reply, ReplyMetadata* metadata) {
-  Channel* const self = this;
-  const google::protobuf::MessageLite* const in = &request;
-  absl::Status status;
-  if (metadata != nullptr) metadata->Clear();
-  internal::CallAll(ctx, {.channels = {&self, 1},
-                          .path = path,
-                          .requests = {&in, 1},
-                          .replies = {&reply, 1},
-                          .statuses = {&status, 1},
-                          .metadata = {&metadata, 1}});
-  return status;
-}
-
 }  // namespace curtail

@@ -7,11 +7,10 @@
 #include "curtail/rpc/client/balancer/balancer.h"
 #include "curtail/rpc/client/channel_impl.h"
 #include "curtail/rpc/client/resolver/target.h"
+#include "curtail/rpc/fan_out.h"
 #include "curtail/rpc/in_process.h"
 
 namespace curtail {
-
-using internal::StartedCall;
 
 Channel::Impl::Impl(Client* c, std::string t, ChannelOptions o)
     : client(c),
@@ -101,48 +100,19 @@ Channel::~Channel() = default;
 
 const std::string& Channel::target() const { return impl_->target; }
 
-Channel::CallId Channel::Start(std::string_view path, Deadline deadline, const Metadata& metadata,
-                               std::string_view request, Completion* done) {
-  Client::Impl& client = *impl_->client->impl_;
-  StartedCall* call = client.NewCall();
-  call->client = impl_->client;
-  call->channel = this;
-  call->done = done;
-  call->head.path.assign(path);
-  call->head.metadata = metadata;
-  call->head.encoding = impl_->options.encoding;
-  call->message.assign(request);
-  const TimePoint now = Now();
-  const auto fail = [&](absl::Status why) {
-    call->status = std::move(why);
-    client.failed.push_back(call);
-    return call;
-  };
-  if (impl_->in_process != nullptr) {
-    return fail(absl::FailedPreconditionError("event-driven calls need a connection"));
-  }
-  call->attempts.Begin(impl_->policy(), path);
-  if (const internal::MethodConfig* method = call->attempts.method()) {
-    if (method->timeout) deadline = std::min(deadline, Deadline::At(now + *method->timeout));
-    call->kept_message = call->message;
-    if (absl::Status wrong = call->attempts.CheckRequest(call->message.size()); !wrong.ok())
-      return fail(wrong);
-  }
-  if (deadline.when() <= now) {
-    return fail(absl::DeadlineExceededError("deadline passed before the call was sent"));
-  }
-  if (!impl_->options.interceptors.empty()) [[unlikely]] {
-    absl::Status refused =
-        call->leaving.Before(impl_->options.interceptors, impl_->Outgoing(path), call->head.metadata);
-    if (!refused.ok()) return fail(std::move(refused));
-  }
-  if (call->attempts.method() != nullptr) call->kept_metadata = call->head.metadata;
-  call->SetTimeout(deadline, now);
-  if (!deadline.infinite()) client.timers.Insert(*call, deadline.when());
-  if (!client.Send(call, now)) client.timers.Remove(*call);
-  return call;
+absl::Status Channel::Call(Context& ctx, std::string_view path, const google::protobuf::MessageLite& request,
+                           google::protobuf::MessageLite* reply, ReplyMetadata* metadata) {
+  Channel* const self = this;
+  const google::protobuf::MessageLite* const in = &request;
+  absl::Status status;
+  if (metadata != nullptr) metadata->Clear();
+  internal::CallAll(ctx, {.channels = {&self, 1},
+                          .path = path,
+                          .requests = {&in, 1},
+                          .replies = {&reply, 1},
+                          .statuses = {&status, 1},
+                          .metadata = {&metadata, 1}});
+  return status;
 }
-
-void Channel::Cancel(CallId call) { impl_->client->impl_->Cancel(call); }
 
 }  // namespace curtail

@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "curtail/base/clock.h"
-#include "curtail/rpc/client/leaving_call.h"
+#include "curtail/rpc/client/outgoing_interception.h"
 #include "curtail/rpc/context.h"
 #include "curtail/rpc/transport/connection.h"
 
@@ -76,7 +76,7 @@ class ClientCall {
   TimePoint due = TimePoint::max();      // when its time is over
   TimePoint waits_since, leaves_by;      // with credits: since when, and until when it waits for one
   // The starter's own: the interceptors of its channel.
-  LeavingCall leaving;
+  OutgoingInterception leaving;
 
   // Set by the connection; the starter's from Finished() on.
   absl::Status status;

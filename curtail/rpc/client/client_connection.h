@@ -15,9 +15,9 @@
 #include "curtail/base/internal/connection_counts.h"
 #include "curtail/base/mutex.h"
 #include "curtail/rpc/client/client_call.h"
+#include "curtail/rpc/client/connection_slot.h"
 #include "curtail/rpc/client/credit_queue.h"
 #include "curtail/rpc/client/health_watch.h"
-#include "curtail/rpc/client/slot.h"
 #include "curtail/rpc/transport/connection.h"
 
 namespace curtail::internal {

@@ -15,7 +15,7 @@
 #include "curtail/exec/fiber.h"
 #include "curtail/rpc/call/observed_call.h"
 #include "curtail/rpc/call/outcome.h"
-#include "curtail/rpc/call/overload.h"
+#include "curtail/rpc/call/refusal.h"
 #include "curtail/rpc/channel.h"
 #include "curtail/rpc/client/call_policy.h"
 #include "curtail/rpc/client/channel_impl.h"
@@ -298,7 +298,7 @@ class StreamCallOfClient final : public ClientStreamCall,
   void Finished() override {
     // A server whose clock is ahead may have ended the call.
     if (absl::IsCancelled(ClientCall::status) && ends_by_.Expired())
-      ClientCall::status = absl::DeadlineExceededError("deadline exceeded on a stream");
+      ClientCall::status = DeadlinePassed("on a stream");
     OnOver(std::move(ClientCall::status), /*whole=*/true);
     MutexLock lock(mu_);
     ended_ = true;

@@ -8,7 +8,7 @@
 #include "curtail/exec/receiver.h"
 #include "curtail/rpc/call/observed_call.h"
 #include "curtail/rpc/call/outcome.h"
-#include "curtail/rpc/call/overload.h"
+#include "curtail/rpc/call/refusal.h"
 #include "curtail/rpc/call/serialize.h"
 #include "curtail/rpc/call/server_fence.h"
 #include "google/protobuf/message_lite.h"
@@ -181,7 +181,7 @@ bool Fanout::Intercept(size_t i) {
 
 void Fanout::TellInterceptors() {
   for (size_t i = 0; i < size(); ++i) {
-    LeavingCall& leaving = members_[i].leaving;
+    OutgoingInterception& leaving = members_[i].leaving;
     if (!leaving.passed()) continue;
     const Channel::Impl& channel = batch_.channels[i]->impl();
     leaving.After(channel.options.interceptors, channel.Outgoing(batch_.PathOf(i)), batch_.statuses[i]);
@@ -348,16 +348,15 @@ absl::Status Fanout::Outcome(size_t i, bool cancelled, bool expired) {
     return std::move(call.status);
   if (cancelled) return CancelledByCaller();
   if (expired || call.deadline.Expired()) {
-    return absl::DeadlineExceededError(
-        Join("deadline exceeded while waiting for ", batch_.channels[i]->target()));
+    return DeadlinePassed(Join("while waiting for ", batch_.channels[i]->target()));
   }
   return std::move(call.status);
 }
 
 absl::Status Fanout::CutShort(size_t i, bool cancelled) const {
   if (cancelled) return CancelledByCaller();
-  return absl::DeadlineExceededError(Join("deadline exceeded while waiting to call ",
-                                          batch_.channels[i]->target(), ": ", Message(members_[i].status)));
+  return DeadlinePassed(
+      Join("while waiting to call ", batch_.channels[i]->target(), ": ", Message(members_[i].status)));
 }
 
 void Fanout::Collect(const absl::Status& refused) {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "curtail/rpc/client/client_call.h"
-#include "curtail/rpc/client/slot.h"
+#include "curtail/rpc/client/connection_slot.h"
 
 namespace curtail::internal {
 

@@ -19,13 +19,13 @@
 
 #include "curtail/base/strings.h"
 #include "curtail/rpc/async.h"
-#include "curtail/rpc/call/intercepted_call.h"
+#include "curtail/rpc/call/incoming_interception.h"
 #include "curtail/rpc/call/observed_call.h"
 #include "curtail/rpc/call/outcome.h"
-#include "curtail/rpc/call/overload.h"
+#include "curtail/rpc/call/refusal.h"
 #include "curtail/rpc/client/channel_impl.h"
 #include "curtail/rpc/client/in_process_call.h"
-#include "curtail/rpc/client/leaving_call.h"
+#include "curtail/rpc/client/outgoing_interception.h"
 #include "google/protobuf/message_lite.h"
 
 namespace curtail {
@@ -157,8 +157,8 @@ class Passage {
   }
 
  private:
-  LeavingCall leaving_;
-  InterceptedCall intercepted_;
+  OutgoingInterception leaving_;
+  IncomingInterception intercepted_;
   size_t max_reply_bytes_ = SIZE_MAX;
 };
 

@@ -19,15 +19,15 @@
 #include "curtail/base/strings.h"
 #include "curtail/exec/executor.h"
 #include "curtail/exec/fiber.h"
-#include "curtail/rpc/call/intercepted_call.h"
+#include "curtail/rpc/call/incoming_interception.h"
 #include "curtail/rpc/call/observed_call.h"
 #include "curtail/rpc/call/outcome.h"
-#include "curtail/rpc/call/overload.h"
+#include "curtail/rpc/call/refusal.h"
 #include "curtail/rpc/cancellable.h"
 #include "curtail/rpc/channel.h"
 #include "curtail/rpc/client/channel_impl.h"
 #include "curtail/rpc/client/in_process_call.h"
-#include "curtail/rpc/client/leaving_call.h"
+#include "curtail/rpc/client/outgoing_interception.h"
 #include "curtail/rpc/in_process.h"
 #include "curtail/rpc/service.h"
 #include "curtail/rpc/stream/message_queue.h"
@@ -336,7 +336,7 @@ class LocalStream final : private LocalEnd, private Task, private Cancellable {
   const std::string path_;
   const MethodHandler* const method_;
   CallerEnd caller_;
-  InterceptedCall intercepted_;
+  IncomingInterception intercepted_;
   bool head_sent_ = false;  // the handler's
   // Atomic: the last to let go sees what the other did (acq_rel).
   std::atomic<int> refs_{1};
@@ -416,7 +416,7 @@ class LocalCall final : public ClientStreamCall, private Cancellable {
   Channel& channel_;
   LocalStream* const stream_;
   CallerEnd& end_;
-  LeavingCall leaving_;
+  OutgoingInterception leaving_;
   std::string path_;
   bool began_ = false;
   bool suspends_ = false;

@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "curtail/base/clock.h"
 #include "curtail/rpc/flags.h"
 #include "curtail/rpc/host.h"
+#include "curtail/rpc/server.h"
 #include "curtail/rpc/tls.h"
 
 namespace curtail::internal {
@@ -48,10 +50,11 @@ struct HostFlags {
   double slo_ms = 10;
   double cpu_weight = 0.1;
   double drain_s = 10;
-  double max_connection_idle_s = 3600, max_connection_age_s = 0, max_connection_age_grace_s = 0;
-  int max_threads = 64;
-  int max_message_bytes = 32 << 20;
-  int fiber_stack_kib = 256;
+  double max_connection_idle_s = InSeconds(ServerOptions().idle_timeout);
+  double max_connection_age_s = 0, max_connection_age_grace_s = 0;
+  int max_threads = ServerOptions().max_threads;
+  int max_message_bytes = static_cast<int>(ServerOptions().max_message_bytes);
+  int fiber_stack_kib = static_cast<int>(ServerOptions().fiber_stack_bytes >> 10);
   std::vector<std::string> forward_metadata;
   ServerTlsOptions tls;
   bool quiet = false;

@@ -18,7 +18,7 @@ namespace curtail::internal {
 
 // grpc.health.v1.Health: Check answers SERVING for "" and each of `names`, otherwise NOT_FOUND; NOT_SERVING for them
 // while draining() holds. Watch sends the same, SERVICE_UNKNOWN instead of an error, and ends with UNAVAILABLE when the
-// server drains (watch_call.h).
+// server drains (health_watch_call.h).
 std::unique_ptr<Service> NewHealthService(std::vector<std::string> names, std::function<bool()> draining);
 
 // grpc.reflection.v1 and v1alpha ServerReflection, over the descriptors linked into the program. `names` are the services

@@ -3,8 +3,8 @@
 // server_call.h - a request on its way through the server: received, queued, run, answered.
 //
 // A call is shared by its connection (until the stream ends) and by the executor (while it is queued or
-// runs); each counts as a reference, and the last to let go frees it: a unary call goes to a Recycler, with the
-// memory of its messages, and a later request of any connection takes it from there.
+// runs); each counts as a reference, and the last to let go frees it. The kinds of call are in unary_call.h, stream_call.h
+// and health_watch_call.h.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "curtail/base/mutex.h"
-#include "curtail/exec/internal/recycler.h"
 #include "curtail/exec/task.h"
 #include "curtail/rpc/call/observed_call.h"
 #include "curtail/rpc/context.h"
@@ -114,7 +113,7 @@ class ServerCall : public Task, public internal::Answerable {
       CheckMetadata(reply);
   }
   void CheckMetadata(Reply& reply);
-  // server_call_overload.cc
+  // server_call_refusals.cc
   // Its turn has come: gives its place in the queue back. False: it was abandoned, and nothing is to be done.
   bool LeaveQueue(size_t bytes);
   // The stream is over, and the call may still be queued: it will not run. True: the caller owns what Run() uses.
@@ -128,6 +127,9 @@ class ServerCall : public Task, public internal::Answerable {
   // Begins a run: is it still worth while?
   absl::Status Begin(const WaitHint& hint);
 
+  // True if this run is timed: one in some, but each while the method is slow, for which another clock reading is
+  // nothing.
+  bool Timed() const;
   // Runs the handler and notes whether it took long.
   absl::Status RunHandler(std::string_view request, const WaitHint& hint, internal::ObservedCall& observed,
                           std::string* reply);
@@ -195,7 +197,7 @@ class ServerCall : public Task, public internal::Answerable {
 
   // Owned by the thread that runs the request.
   Context context_;
-  internal::InterceptedCall intercepted_;
+  internal::IncomingInterception intercepted_;
   bool ran_ = false;  // its handler, in this run; with fences only
 
   // Owned by the strand's holder.

@@ -109,8 +109,8 @@ void ServerConnection::Queue(ServerCall& call) {
     call.RefuseWithoutCredit(*account_, session());
     return call.Drop();
   }
-  const bool has_share = queued_.fetch_add(1, std::memory_order_relaxed) >= parts_.admission.share();
-  if (!has_share && parts_.admission.TryQueue(call.queued_bytes())) {
+  const bool has_share = queued_.fetch_add(1, std::memory_order_relaxed) >= parts_.places.share();
+  if (!has_share && parts_.places.TryQueue(call.queued_bytes())) {
     call.TakePlace();
     return ready()->Push(&call);
   }

@@ -78,11 +78,18 @@ class ServerConnection final : public Connection, public Clocked {
   // The time, if there are observers to be told that a request has come.
   TimePoint ArrivedAt() { return parts_.observers.empty() ? TimePoint() : now(); }
 
-  // server_connection_limits.cc
+  // server_connection_clock.cc
   // Has the clock tell of `when` at the latest.
   void WakeBy(TimePoint when);
   // Ends the calls whose deadline has passed; returns the first of the others'.
   TimePoint EndLateCalls(TimePoint now);
+  void Give(ServerLimit limit, const char* why);
+  // The next step towards its end by age is due: the notice, the goodbye, the end.
+  void GrowOld(TimePoint now);
+  // Notes that what `counter` counts has not come; true if it has not for `limit`.
+  bool Late(Watch* watch, uint64_t counter, Nanos limit, TimePoint now);
+
+  // server_connection_limits.cc
   // Takes nothing of the client for a while, since `bytes` were inflated, or parsed, that it did not send.
   void Rest(uint64_t bytes);
   void EndRest();
@@ -93,11 +100,6 @@ class ServerConnection final : public Connection, public Clocked {
   void Shed();
   // Charges the budget, and draws the conclusions.
   void Charge(size_t memory);
-  void Give(ServerLimit limit, const char* why);
-  // The next step towards its end by age is due: the notice, the goodbye, the end.
-  void GrowOld(TimePoint now);
-  // Notes that what `counter` counts has not come; true if it has not for `limit`.
-  bool Late(Watch* watch, uint64_t counter, Nanos limit, TimePoint now);
 
   // Immutable after construction.
   ServerParts& parts_;

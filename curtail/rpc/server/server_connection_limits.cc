@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // DESIGN. A client may have the server hold memory, and may leave things half done. Both are looked at when a turn of
-// the strand ends, which costs some comparisons, and at times that the connection sets for itself (WakeBy).
+// the strand ends, which costs some comparisons, and when a clock rings (server_connection_clock.cc).
 //
 //   L1  Memory. The connection says what it holds to the server's MemoryBudget, in steps of kStep. Unfinished requests
 //       are limited by the session (LimitHeld): the call that exceeds the limit ends. Whole requests are limited by a
@@ -10,9 +10,7 @@
 //       request, a WINDOW_UPDATE) may be among those that stay in the socket. So while such calls hold too much,
 //       new ones are refused; and when the budget is exceeded, the Housekeeper has the greatest holders end them.
 //   L3  Connections below MemoryBudget::kShare are not touched: whoever holds little is served during an attack.
-//   L4  Time. The connection keeps one timer for all its clocks. A call's deadline is enforced here, whatever state it
-//       is in; a handler that keeps it itself comes first, by kGrace.
-//   L5  Inflating. A connection has a share of a thread's time for messages that inflate to more than eight times their
+//   L4  Inflating. A connection has a share of a thread's time for messages that inflate to more than eight times their
 //       size: kInflateBytes, then kInflateRest. Meanwhile its bytes stay in the socket. The more connections rest, the
 //       longer each does, so that all of them together have one share in kInflateEach. What messages take once they are
 //       parsed, beyond kGrowsTo times the bytes that came, takes time of the same share.
@@ -20,7 +18,6 @@
 #include <utility>
 #include <vector>
 
-#include "curtail/base/strings.h"
 #include "curtail/rpc/server/server_call.h"
 #include "curtail/rpc/server/server_connection.h"
 
@@ -40,122 +37,8 @@ constexpr Nanos kInflateEach = std::chrono::milliseconds(4);
 // Messages of small parts become ten times as long, compressed texts eight times.
 constexpr uint64_t kGrowsTo = 16;
 constexpr uint64_t kMaxEarned = 1u << 20;
-// From the notice to the goodbye: a round trip, so that no call is refused.
-constexpr Nanos kAgeNotice = std::chrono::milliseconds(100);
 
 }  // namespace
-
-void ServerConnection::StartClock() {
-  accepted_ = Now();
-  WakeBy(accepted_ + std::min(parts_.handshake_timeout, parts_.idle_timeout));
-  if (parts_.max_age <= Nanos::zero()) return;
-  // The jitter keeps connections that were made together from being made again together.
-  const uint64_t random =
-      (static_cast<uint64_t>(accepted_.time_since_epoch().count()) * 0x9e3779b97f4a7c15) >> 54;
-  age_at_ = accepted_ + parts_.max_age * 9 / 10 + parts_.max_age / 5 * static_cast<int64_t>(random) / 1024;
-  WakeBy(age_at_);
-}
-
-void ServerConnection::GrowOld(TimePoint now) {
-  switch (age_) {
-    case Age::kYoung:
-      age_ = Age::kNoticed;
-      age_at_ = now + kAgeNotice;
-      return HandleGoodbye(kNotice);
-    case Age::kNoticed:
-      age_ = Age::kLeaving;
-      age_at_ = parts_.age_grace > Nanos::zero() ? now + parts_.age_grace : TimePoint::max();
-      return HandleGoodbye(kDrain);
-    case Age::kLeaving:
-      return Close(absl::UnavailableError("the connection has reached its greatest age"));
-  }
-}
-
-std::shared_ptr<Clocked> ServerConnection::KeepAlive() {
-  return {weak_from_this().lock(), static_cast<Clocked*>(this)};
-}
-
-void ServerConnection::WakeBy(TimePoint when) {
-  if (when >= wake_at_) return;
-  wake_at_ = when;
-  clock_->Arm(*this, when);
-}
-
-void ServerConnection::Give(ServerLimit limit, const char* why) {
-  parts_.limits.Reached(limit, peer_);
-  Close(absl::UnavailableError(why));
-}
-
-bool ServerConnection::Late(Watch* watch, uint64_t counter, Nanos limit, TimePoint now) {
-  if (watch->since == TimePoint() || watch->seen != counter) *watch = {counter, now};
-  if (now - watch->since >= limit) return true;
-  WakeBy(watch->since + limit);
-  return false;
-}
-
-void ServerConnection::HandleClock(uint32_t bits) {
-  if ((bits & kEvict) && session().open_streams() == 0) {
-    return Give(ServerLimit::kConnections, "closed to make room for another connection");
-  }
-  if (bits & kShed) Shed();
-  if (!(bits & kClock)) return;
-  const TimePoint now = Now();
-  wake_at_ = TimePoint::max();
-  if (!session().begun()) {
-    if (now - accepted_ >= parts_.handshake_timeout) {
-      return Give(ServerLimit::kHandshake, "the client did not say what it wants in time");
-    }
-    WakeBy(accepted_ + parts_.handshake_timeout);
-  }
-  if (resting() || !session().input_unfinished()) {
-    input_ = {};
-  } else if (Late(&input_, session().inputs(), parts_.handshake_timeout, now)) {
-    return Give(ServerLimit::kHeaderTime, "a header block or frame did not come whole in time");
-  }
-  if (!blocked()) {
-    output_ = {};
-  } else if (Late(&output_, written(), parts_.write_timeout, now)) {
-    return Give(ServerLimit::kStalledWrite, "the client takes no bytes");
-  }
-  if (resting()) {
-    if (now < go_on_at_) {
-      WakeBy(go_on_at_);
-    } else if (EndRest(); session().stalled()) {
-      if (parts_.budget.over() && charged() > MemoryBudget::kShare) {  // L3
-        Rest(0);
-      } else {
-        GoOn();
-        if (closed()) return;
-      }
-    }
-  }
-  if (now >= age_at_) GrowOld(now);
-  if (closed()) return;
-  if (age_at_ != TimePoint::max()) WakeBy(age_at_);
-  WakeBy(std::min(EndLateCalls(now), now + parts_.idle_timeout));
-  if (session().open_streams() > 0) {
-    calls_ = {};
-  } else if (Late(&calls_, begun_, parts_.idle_timeout, now)) {
-    parts_.limits.Reached(ServerLimit::kIdle, peer_);
-    HandleGoodbye(kDrain);
-  }
-}
-
-TimePoint ServerConnection::EndLateCalls(TimePoint now) {
-  TimePoint first = TimePoint::max();
-  if (session().open_streams() == 0) return first;
-  for (const auto& call : session().OpenCalls()) {
-    if (call.tag == nullptr) continue;
-    const TimePoint due = static_cast<ServerCall*>(call.tag)->due();
-    if (due + kGrace > now) {
-      first = std::min(first, due + kGrace);
-      continue;
-    }
-    parts_.limits.Reached(ServerLimit::kDeadline, peer_);
-    session().FailCall(call.id, absl::DeadlineExceededError("deadline exceeded"));
-  }
-  return first;
-}
 
 void ServerConnection::Rest(uint64_t bytes) {
   if (!resting()) parts_.resting.fetch_add(1, std::memory_order_relaxed);

@@ -27,7 +27,7 @@
 #include "curtail/base/log.h"
 #include "curtail/base/strings.h"
 #include "curtail/exec/internal/fifo_order.h"
-#include "curtail/exec/internal/priority_order.h"
+#include "curtail/exec/internal/priority_gate.h"
 #include "curtail/exec/internal/spin_budget.h"
 #include "curtail/rpc/server/profile_file.h"
 #include "curtail/rpc/server/server_connection.h"
@@ -181,7 +181,7 @@ absl::Status ServerCore::StartExecutor() {
     std::unique_ptr<Order> order =
         parts_.fence != nullptr ? parts_.fence->NewOrder() : MakeFifoOrder(options_.queue);
     if (parts_.priorities == nullptr) return order;
-    return MakePriorityOrder(parts_.priorities.get(), std::move(order));
+    return MakePriorityGate(parts_.priorities.get(), std::move(order));
   };
   executor_ = std::make_unique<Executor>(config, pools, this, &parts_.output, &response_);
   parts_.output.SubmitTo(executor_.get());
@@ -220,7 +220,7 @@ void ServerCore::Handle(const std::vector<Poller::Ready>& events, TaskList* read
 ServerStats ServerCore::Sample(bool process) {
   ServerStats stats{.pools = executor_->Sample(),
                     .connections = parts_.connections.size(),
-                    .open_calls = parts_.admission.open_calls(),
+                    .open_calls = parts_.places.open_calls(),
                     .held_bytes = static_cast<size_t>(std::max<int64_t>(parts_.budget.held(), 0))};
   if (process) stats.process = ReadThreadStats().value_or(ThreadStats());
   if (adaptation_ != nullptr) stats.policy = adaptation_->Stats();
@@ -246,7 +246,7 @@ absl::Status ServerCore::Drain(Deadline deadline) {
   kick_all(Connection::kDrain);
   size_t cut_off = 0;
   if (!connections.WaitUntilEmpty(deadline)) {  // D3
-    cut_off = parts_.admission.open_calls();
+    cut_off = parts_.places.open_calls();
     kick_all(Connection::kAbort);  // D4
   }
   parts_.output.StopMessages();

@@ -13,17 +13,17 @@
 #include "curtail/base/cpus.h"
 #include "curtail/exec/internal/priority_limit.h"
 #include "curtail/fence/credit_pool.h"
-#include "curtail/rpc/call/intercepted_call.h"
+#include "curtail/rpc/call/incoming_interception.h"
 #include "curtail/rpc/call/memory_budget.h"
 #include "curtail/rpc/call/observed_call.h"
-#include "curtail/rpc/call/overload.h"
+#include "curtail/rpc/call/refusal.h"
 #include "curtail/rpc/call/server_fence.h"
 #include "curtail/rpc/server.h"
-#include "curtail/rpc/server/admission.h"
 #include "curtail/rpc/server/connection_set.h"
 #include "curtail/rpc/server/held_output.h"
-#include "curtail/rpc/server/limits.h"
+#include "curtail/rpc/server/limit_counters.h"
 #include "curtail/rpc/server/method_table.h"
+#include "curtail/rpc/server/request_places.h"
 #include "curtail/rpc/server/timer_clock.h"
 #include "curtail/wire/session.h"
 
@@ -47,7 +47,7 @@ struct ServerParts {
         forward_metadata(Forwarded(options)),
         interceptors(options.interceptors),
         budget(options.max_held_bytes),
-        admission(options.max_queue, options.max_queue_bytes),
+        places(options.max_queue, options.max_queue_bytes),
         connections(static_cast<size_t>(options.max_connections)) {
     if (options.fence.mode != FenceMode::kOff)
       fence = std::make_unique<ServerFence>(options.fence, options.queue);
@@ -88,7 +88,7 @@ struct ServerParts {
   // Connections keep the clock alive.
   const std::shared_ptr<TimerClock> clock = std::make_shared<TimerClock>();
   MemoryBudget budget;
-  Admission admission;
+  RequestPlaces places;
   HeldOutput output;
   ConnectionSet connections;
   // Atomic, relaxed: connections that rest because they have inflated their share.

@@ -4,6 +4,7 @@
 // serialized before its step begins and parsed after it has ended, both by the coroutine.
 #include "curtail/rpc/async_stream.h"
 
+#include "curtail/rpc/call/outcome.h"
 #include "curtail/rpc/coroutine.h"
 #include "google/protobuf/message_lite.h"
 
@@ -53,18 +54,19 @@ namespace {
 
 // A coroutine handler under an asynchronous model.
 struct StartedBody {
-  StartedBody(Coroutine c, void (*d)(void*, absl::Status), void* a)
-      : coroutine(std::move(c)), done(d), arg(a) {}
+  StartedBody(std::string_view h, Coroutine c, void (*d)(void*, absl::Status), void* a)
+      : handler(h), coroutine(std::move(c)), done(d), arg(a) {}
 
   static void Ended(void* self) {
     std::unique_ptr<StartedBody> body(static_cast<StartedBody*>(self));
     const auto tell = body->done;
     void* const to = body->arg;
-    absl::Status status = OutcomeOf(body->coroutine);
+    absl::Status status = Guarded(body->handler, [&] { return body->coroutine.Take(); });
     body.reset();
     tell(to, std::move(status));
   }
 
+  const std::string_view handler;
   Coroutine coroutine;
   void (*const done)(void*, absl::Status);
   void* const arg;
@@ -87,10 +89,10 @@ MethodHandler AsyncStreamMethod(std::string name, CoroutineHandler body, const M
     return types != nullptr ? RunWithRequest(body, *types, ctx, stream) : body(ctx, {.stream = &stream});
   };
   MethodHandler handler = StreamMethod(
-      std::move(name), [begin](Context& ctx, MessageStream& stream) { return RunToEnd(begin(ctx, stream)); });
-  handler.start_stream = [begin](Context& ctx, MessageStream& stream, void (*done)(void*, absl::Status),
-                                 void* arg) {
-    auto* const started = new StartedBody(begin(ctx, stream), done, arg);
+      name, [begin](Context& ctx, MessageStream& stream) { return RunToEnd(begin(ctx, stream)); });
+  handler.start_stream = [begin, name = std::move(name)](Context& ctx, MessageStream& stream,
+                                                         void (*done)(void*, absl::Status), void* arg) {
+    auto* const started = new StartedBody(name, begin(ctx, stream), done, arg);
     started->coroutine.Start(&StartedBody::Ended, started);
   };
   handler.one_request = types != nullptr;

@@ -117,7 +117,7 @@ bool StreamEnd::TryOrCut(StreamStep& step) {
   if (ctx_.cancelled()) {
     CutOff(CancelledByCaller());
   } else if (deadline().Expired()) {
-    CutOff(absl::DeadlineExceededError("deadline exceeded on a stream"));
+    CutOff(DeadlinePassed("on a stream"));
   } else {
     return false;
   }

@@ -52,8 +52,8 @@ ObjectFile DashboardObjects(const Plan& plan) {
   Yaml pod = parts.PodBase();
   pod.Add("containers", Yaml::List({ContainerOf(plan, parts)}));
   pod.Add("volumes", Yaml::List({Yaml::Map({{"name", "tmp"}, {"emptyDir", Yaml::Map()}})}));
-  const Yaml whole =
-      Yaml::Map({{"metadata", Yaml::Map({{"labels", parts.Described(labels)}})}, {"spec", std::move(pod)}});
+  const Yaml whole = Yaml::Map(
+      {{"metadata", Yaml::Map({{"labels", parts.WithReleaseLabels(labels)}})}, {"spec", std::move(pod)}});
   Yaml pods =
       parts.Begin("apps/v1", "Deployment", name, labels)
           .Add("spec",

@@ -45,7 +45,7 @@ class Objects : private ObjectParts {
     pod.Add("containers", Yaml::List({std::move(load)}));
     Yaml job = Yaml::Map({{"apiVersion", "batch/v1"}, {"kind", "Job"}});
     job.Add("metadata", Yaml::Map({{"generateName", application_ + "-load-"},
-                                   {"labels", Described(ServiceLabels("load"))}}));
+                                   {"labels", WithReleaseLabels(ServiceLabels("load"))}}));
     // It is removed by who made it; if that is not to be, by the cluster.
     Yaml spec = Yaml::Map({{"backoffLimit", 0}, {"ttlSecondsAfterFinished", kKeptSeconds}});
     spec.Add("template", JobPod("load", std::move(pod)));
@@ -126,7 +126,7 @@ class Objects : private ObjectParts {
   }
 
   Yaml Pod(const ServicePlan& service, const InstancePlan& workload) const {
-    Yaml metadata = Yaml::Map({{"labels", Described(Labels(service, workload))}});
+    Yaml metadata = Yaml::Map({{"labels", WithReleaseLabels(Labels(service, workload))}});
     if (service.spec->IsHosted()) {
       metadata.Add("annotations", Yaml::Map({{"prometheus.io/scrape", "true"},
                                              {"prometheus.io/port", absl::StrCat(kAdminPort)},
@@ -372,7 +372,7 @@ class Objects : private ObjectParts {
     }
     volumes.Push(TlsVolume(/*with_key=*/false));
     pod.Add("volumes", std::move(volumes));
-    return Yaml::Map({{"metadata", Yaml::Map({{"labels", Described(ServiceLabels(component))}})},
+    return Yaml::Map({{"metadata", Yaml::Map({{"labels", WithReleaseLabels(ServiceLabels(component))}})},
                       {"spec", std::move(pod)}});
   }
 

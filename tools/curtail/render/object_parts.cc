@@ -16,7 +16,7 @@ Yaml ObjectParts::Labels(const ServicePlan& service, const InstancePlan& workloa
   return ServiceLabels(service.spec->name).Add("curtail-instance", workload.instance);
 }
 
-Yaml ObjectParts::Described(Yaml labels) const {
+Yaml ObjectParts::WithReleaseLabels(Yaml labels) const {
   labels.Add("app.kubernetes.io/instance", ValueOf("Release.Name"));
   return labels.Add("app.kubernetes.io/managed-by", ValueOf("Release.Service"));
 }
@@ -24,9 +24,10 @@ Yaml ObjectParts::Described(Yaml labels) const {
 Yaml ObjectParts::Selector(Yaml labels) const { return Yaml::Map({{"matchLabels", std::move(labels)}}); }
 
 Yaml ObjectParts::Begin(const char* version, const char* kind, const std::string& name, Yaml labels) const {
-  return Yaml::Map({{"apiVersion", version},
-                    {"kind", kind},
-                    {"metadata", Yaml::Map({{"name", name}, {"labels", Described(std::move(labels))}})}});
+  return Yaml::Map(
+      {{"apiVersion", version},
+       {"kind", kind},
+       {"metadata", Yaml::Map({{"name", name}, {"labels", WithReleaseLabels(std::move(labels))}})}});
 }
 
 Yaml ObjectParts::PodBase() const {

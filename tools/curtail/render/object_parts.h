@@ -22,7 +22,7 @@ class ObjectParts {
   Yaml ServiceLabels(const std::string& service) const;
   Yaml Labels(const ServicePlan& service, const InstancePlan& workload) const;
   // With those that tell people and tools of which installation an object is a part.
-  Yaml Described(Yaml labels) const;
+  Yaml WithReleaseLabels(Yaml labels) const;
   Yaml Selector(Yaml labels) const;
 
   Yaml Begin(const char* version, const char* kind, const std::string& name, Yaml labels) const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// limits.h - counts the limits of a server that its clients reach, and tells the operator.
+// limit_counters.h - counts the limits of a server that its clients reach, and tells the operator.
 #pragma once
 
 #include <array>

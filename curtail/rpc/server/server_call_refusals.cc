@@ -23,20 +23,20 @@ namespace curtail {
 bool ServerCall::LeaveQueue(size_t bytes) {
   connection_->Dequeued();
   if (placed_.exchange(false, std::memory_order_acq_rel)) [[likely]] {
-    parts_->admission.Left(bytes);
+    parts_->places.Left(bytes);
     return true;
   }
-  parts_->admission.AbandonedGone();
+  parts_->places.AbandonedGone();
   return false;
 }
 
 bool ServerCall::Abandon(size_t bytes) {
-  if (!placed_.load(std::memory_order_relaxed) || !parts_->admission.TryAbandon(bytes)) return false;
+  if (!placed_.load(std::memory_order_relaxed) || !parts_->places.TryAbandon(bytes)) return false;
   if (placed_.exchange(false, std::memory_order_acq_rel)) {
     if (due_ <= Now()) CountRefusal(internal::Refusal::kQueuedTooLong);  // D2
     return true;
   }
-  parts_->admission.NotAbandoned(bytes);
+  parts_->places.NotAbandoned(bytes);
   return false;
 }
 
@@ -81,8 +81,8 @@ absl::Status ServerCall::Begin(const WaitHint& hint) {
   const Nanos left = context_.deadline().when() - hint.now;
   if (left <= std::min(method_->usual(), hint.now - queued_at())) [[unlikely]] {  // D2
     CountRefusal(internal::Refusal::kQueuedTooLong);
-    return absl::DeadlineExceededError(left <= Nanos::zero() ? "deadline exceeded while queued"
-                                                             : "too little time was left after the queue");
+    if (left <= Nanos::zero()) return internal::DeadlinePassed("while queued");
+    return absl::DeadlineExceededError("too little time was left after the queue");
   }
   if (context_.cancelled()) return internal::CancelledByCaller();
   if (connection_->overloaded()) [[unlikely]] {
@@ -131,7 +131,7 @@ void ServerCall::Refuse(const absl::Status& status, wire::Session& session) {
 
 void ServerCall::RefuseLate(wire::Session& session) {
   CountRefusal(internal::Refusal::kCameTooLate);
-  Refuse(absl::DeadlineExceededError("deadline exceeded before the request had come"), session);
+  Refuse(internal::DeadlinePassed("before the request had come"), session);
 }
 
 }  // namespace curtail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curtail/rpc/client/slot.h"
+#include "curtail/rpc/client/connection_slot.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curtail/rpc/client/leaving_call.h"
+#include "curtail/rpc/client/outgoing_interception.h"
 
 #include <algorithm>
 #include <utility>
 
 namespace curtail::internal {
 
-absl::Status LeavingCall::Before(const ClientInterceptors& all, OutgoingCall call, Metadata& metadata) {
+absl::Status OutgoingInterception::Before(const ClientInterceptors& all, OutgoingCall call,
+                                          Metadata& metadata) {
   if (passed_ == 0) began_ = Now();
   call.began = began_;
   uint32_t passed = 0;
@@ -20,7 +21,8 @@ absl::Status LeavingCall::Before(const ClientInterceptors& all, OutgoingCall cal
   return absl::OkStatus();
 }
 
-void LeavingCall::After(const ClientInterceptors& all, OutgoingCall call, const absl::Status& status) {
+void OutgoingInterception::After(const ClientInterceptors& all, OutgoingCall call,
+                                 const absl::Status& status) {
   call.began = began_;
   const Nanos took = Now() - began_;
   for (uint32_t i = std::exchange(passed_, 0); i > 0; --i) all[i - 1]->After(call, status, took);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// intercepted_call.h - how far a call of a server has come through the server's interceptors.
+// incoming_interception.h - how far a call of a server has come through the server's interceptors.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace curtail::internal {
 
 using ServerInterceptors = std::vector<ServerInterceptor*>;
 
-// An InterceptedCall lies in a call. Owned by the thread that has the call.
-class InterceptedCall {
+// An IncomingInterception lies in a call. Owned by the thread that has the call.
+class IncomingInterception {
  public:
   // Asks each interceptor. Errors: the first that one returns; the later ones are not asked.
   absl::Status Before(const ServerInterceptors& all, std::string_view path, Context& context);

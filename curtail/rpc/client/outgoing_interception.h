@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// leaving_call.h - how far a call has come through the interceptors of its channel.
+// outgoing_interception.h - how far a call has come through the interceptors of its channel.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace curtail::internal {
 
 using ClientInterceptors = std::vector<ClientInterceptor*>;
 
-// A LeavingCall lies in a call. Owned by the thread that has the call.
-class LeavingCall {
+// An OutgoingInterception lies in a call. Owned by the thread that has the call.
+class OutgoingInterception {
  public:
   // Asks each interceptor of the channel for `call`, of which it sets when it began; they may add to `metadata`. Errors:
   // the first that one returns.

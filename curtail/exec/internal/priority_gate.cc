@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curtail/exec/internal/priority_order.h"
+#include "curtail/exec/internal/priority_gate.h"
 
 #include <utility>
 
 namespace curtail {
 namespace {
 
-class PriorityOrder final : public Order {
+class PriorityGate final : public Order {
  public:
-  PriorityOrder(PriorityLimit* limit, std::unique_ptr<Order> order)
+  PriorityGate(PriorityLimit* limit, std::unique_ptr<Order> order)
       : limit_(*limit), order_(std::move(order)) {}
 
   void SetThreads(uint32_t threads) override { order_->SetThreads(threads); }
@@ -58,8 +58,8 @@ class PriorityOrder final : public Order {
 
 }  // namespace
 
-std::unique_ptr<Order> MakePriorityOrder(PriorityLimit* limit, std::unique_ptr<Order> order) {
-  return std::make_unique<PriorityOrder>(limit, std::move(order));
+std::unique_ptr<Order> MakePriorityGate(PriorityLimit* limit, std::unique_ptr<Order> order) {
+  return std::make_unique<PriorityGate>(limit, std::move(order));
 }
 
 }  // namespace curtail

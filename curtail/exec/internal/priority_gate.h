@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// priority_order.h - an order that refuses what its server does not admit, ahead of another order.
+// priority_gate.h - an order that refuses what its server does not admit, ahead of another order.
 #pragma once
 
 #include <memory>
@@ -12,6 +12,6 @@ namespace curtail {
 
 // Requests that `limit` admits wait in `order`. Others come out at once, shed. The limit outlives
 // the order. Allocates nothing after this call.
-std::unique_ptr<Order> MakePriorityOrder(PriorityLimit* limit, std::unique_ptr<Order> order);
+std::unique_ptr<Order> MakePriorityGate(PriorityLimit* limit, std::unique_ptr<Order> order);
 
 }  // namespace curtail

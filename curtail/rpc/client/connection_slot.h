@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// slot.h - what outlives a connection to a server: its place, and what is known of the server.
+// connection_slot.h - what outlives a connection to a server: its place, and what is known of the server.
 #pragma once
 
 #include <cstdint>

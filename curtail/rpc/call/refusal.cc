@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curtail/rpc/call/overload.h"
+#include "curtail/rpc/call/refusal.h"
 
 #include <algorithm>
 #include <string>
@@ -7,6 +7,7 @@
 
 #include "curtail/base/strings.h"
 #include "curtail/rpc/call/call_metadata.h"
+#include "curtail/rpc/call/outcome.h"
 #include "curtail/rpc/context.h"
 
 namespace curtail::internal {
@@ -55,7 +56,7 @@ absl::Status NoCreditError(Nanos target, Context* context) {
 
 absl::Status LateCallError(const Context& context, size_t calls) {
   if (context.refusals() != nullptr) context.refusals()->Count(Refusal::kCallTooLate, calls);
-  return absl::DeadlineExceededError("deadline exceeded before the call");
+  return DeadlinePassed("before the call");
 }
 
 }  // namespace curtail::internal

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// overload.h - counts what overload control refuses, and words the answers (docs/design/overload.md).
+// refusal.h - counts what overload control refuses, and words the answers (docs/design/overload.md).
 #pragma once
 
 #include <array>

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curtail/rpc/call/intercepted_call.h"
+#include "curtail/rpc/call/incoming_interception.h"
 
 #include <utility>
 
 namespace curtail::internal {
 
-absl::Status InterceptedCall::Before(const ServerInterceptors& all, std::string_view path, Context& context) {
+absl::Status IncomingInterception::Before(const ServerInterceptors& all, std::string_view path,
+                                          Context& context) {
   began_ = Now();
   passed_ = 0;
   const IncomingCall call{path, context, began_};
@@ -16,8 +17,8 @@ absl::Status InterceptedCall::Before(const ServerInterceptors& all, std::string_
   return absl::OkStatus();
 }
 
-void InterceptedCall::TellAfter(const ServerInterceptors& all, std::string_view path, Context& context,
-                                const absl::Status& status) {
+void IncomingInterception::TellAfter(const ServerInterceptors& all, std::string_view path, Context& context,
+                                     const absl::Status& status) {
   const IncomingCall call{path, context, began_};
   const Nanos took = Now() - began_;
   for (uint32_t i = std::exchange(passed_, 0); i > 0; --i) all[i - 1]->After(call, status, took);

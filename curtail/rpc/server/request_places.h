@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// admission.h - limits the requests that a server has accepted and not yet begun, and counts its open calls.
+// request_places.h - the places of requests that a server has accepted and not yet begun; counts its open calls.
 #pragma once
 
 #include <algorithm>
@@ -10,12 +10,12 @@
 
 namespace curtail::internal {
 
-// An Admission refuses what exceeds the limits of the queue. Thread-safe; no method blocks.
-class Admission {
+// RequestPlaces refuses what exceeds the limits of the queue. Thread-safe; no method blocks.
+class RequestPlaces {
  public:
-  Admission(size_t max_requests, size_t max_bytes) : max_requests_(max_requests), max_bytes_(max_bytes) {}
-  Admission(const Admission&) = delete;
-  Admission& operator=(const Admission&) = delete;
+  RequestPlaces(size_t max_requests, size_t max_bytes) : max_requests_(max_requests), max_bytes_(max_bytes) {}
+  RequestPlaces(const RequestPlaces&) = delete;
+  RequestPlaces& operator=(const RequestPlaces&) = delete;
 
   // Counts a request of `bytes` as queued; false when the queue is full, in number or in bytes. One request always
   // fits, however large. Left() gives its place back: see ServerCall::LeaveQueue().

@@ -3,7 +3,7 @@
 // DESIGN. The state changes once, when the server begins to drain. Its connections hear of that anyway, each on its
 // strand (ServerConnection::HandleGoodbye), and tell their calls. So watchers need no list of their own. A watch ends
 // then, behind its last message: a drain that waited for watchers to leave would last until its deadline.
-#include "curtail/rpc/server/watch_call.h"
+#include "curtail/rpc/server/health_watch_call.h"
 
 #include <string>
 #include <utility>
@@ -12,7 +12,7 @@ namespace curtail::internal {
 namespace {
 
 // Owned by the strand's holder.
-class WatchCall final : public ServerCall {
+class HealthWatchCall final : public ServerCall {
  public:
   void OnMessage(std::string&& message, wire::Session&) override {
     ++messages_;
@@ -50,6 +50,6 @@ class WatchCall final : public ServerCall {
 
 }  // namespace
 
-ServerCall* NewWatchCall() { return new WatchCall; }
+ServerCall* NewHealthWatchCall() { return new HealthWatchCall; }
 
 }  // namespace curtail::internal
