@@ -123,9 +123,19 @@ struct Channel::Impl {
     if (only_ != nullptr) return only_->NextAttempt(poller->id());
     return servers_ == nullptr ? TimePoint::max() : servers_->NextAttempt();
   }
-  // A call of it, as its interceptors see it.
-  OutgoingCall Outgoing(std::string_view path) const {
-    return {.path = path, .target = target, .secure = secure};
+  // Asks the interceptors about a call, whose `metadata` they may add to. TellInterceptors() follows. Errors: the first
+  // of theirs.
+  absl::Status Intercept(internal::OutgoingInterception& call, std::string_view path,
+                         Metadata& metadata) const {
+    if (options.interceptors.empty()) [[likely]]
+      return absl::OkStatus();
+    return call.Before(options.interceptors, Outgoing(path), metadata);
+  }
+  // Tells those that let the call pass, once, how it has ended.
+  void TellInterceptors(internal::OutgoingInterception& call, std::string_view path,
+                        const absl::Status& status) const {
+    if (call.passed()) [[unlikely]]
+      call.After(options.interceptors, Outgoing(path), status);
   }
   // The policy of the calls of this channel; null: none.
   internal::CallPolicy* policy() const { return policy_.get(); }
@@ -143,6 +153,10 @@ struct Channel::Impl {
   bool secure = false;  // see OutgoingCall; immutable after construction
 
  private:
+  // A call of it, as its interceptors see it.
+  OutgoingCall Outgoing(std::string_view path) const {
+    return {.path = path, .target = target, .secure = secure};
+  }
   absl::Status Connect();
   // Reads the service config; its balancer goes to `balancer`, and what that needs to know to `observation`.
   absl::Status Configure(internal::BalancerOptions* balancer, internal::Observation* observation);

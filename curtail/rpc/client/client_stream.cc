@@ -131,10 +131,7 @@ class StreamCallOfClient final : public ClientStreamCall,
           {.within = ctx_.within(), .path = path, .target = channel_.target(), .called = now},
           {head.metadata, &head.trace_parent});
     }
-    if (!impl.options.interceptors.empty()) {
-      absl::Status refused = leaving.Before(impl.options.interceptors, impl.Outgoing(path), head.metadata);
-      if (!refused.ok()) return refused;
-    }
+    if (absl::Status refused = impl.Intercept(leaving, path, head.metadata); !refused.ok()) return refused;
     const CallOptions& options = ctx_.call_options();
     head.encoding = options.encoding.value_or(impl.options.encoding);
     head.authority.assign(options.authority);
@@ -199,11 +196,7 @@ class StreamCallOfClient final : public ClientStreamCall,
     }
   }
 
-  void TellInterceptors() {
-    const Channel::Impl& impl = channel_.impl();
-    if (leaving.passed())
-      leaving.After(impl.options.interceptors, impl.Outgoing(head.path), StreamEnd::status());
-  }
+  void TellInterceptors() { channel_.impl().TellInterceptors(leaving, head.path, StreamEnd::status()); }
 
   bool IsCut() {
     MutexLock lock(mu_);

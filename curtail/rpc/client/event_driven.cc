@@ -186,10 +186,7 @@ void Client::Impl::Finish(StartedCall* call) {
   reply.swap(call->reply);
   ReplyMetadata metadata = std::move(call->metadata);
   const TimePoint arrived = call->arrived;
-  if (call->leaving.passed()) [[unlikely]] {
-    const Channel::Impl& channel = call->channel->impl();
-    call->leaving.After(channel.options.interceptors, channel.Outgoing(call->head.path), status);
-  }
+  call->channel->impl().TellInterceptors(call->leaving, call->head.path, status);
   call->connection.reset();
   free_calls.push_back(call);
   if (!metadata.empty()) done->OnMetadata(std::move(metadata));
@@ -286,11 +283,9 @@ Channel::CallId Channel::Start(std::string_view path, Deadline deadline, const M
   if (deadline.when() <= now) {
     return fail(internal::DeadlinePassed("before the call was sent"));
   }
-  if (!impl_->options.interceptors.empty()) [[unlikely]] {
-    absl::Status refused =
-        call->leaving.Before(impl_->options.interceptors, impl_->Outgoing(path), call->head.metadata);
-    if (!refused.ok()) return fail(std::move(refused));
-  }
+  absl::Status refused = impl_->Intercept(call->leaving, path, call->head.metadata);
+  if (!refused.ok()) [[unlikely]]
+    return fail(std::move(refused));
   if (call->attempts.method() != nullptr) call->kept_metadata = call->head.metadata;
   call->SetTimeout(deadline, now);
   if (!deadline.infinite()) client.timers.Insert(*call, deadline.when());

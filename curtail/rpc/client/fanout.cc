@@ -173,18 +173,13 @@ bool Fanout::Connect(size_t i, const std::shared_ptr<Poller>& poller, const Meta
 bool Fanout::Intercept(size_t i) {
   intercepted_ = true;
   Member& call = members_[i];
-  const Channel::Impl& channel = batch_.channels[i]->impl();
-  call.status = call.leaving.Before(channel.options.interceptors, channel.Outgoing(batch_.PathOf(i)),
-                                    call.head.metadata);
+  call.status = batch_.channels[i]->impl().Intercept(call.leaving, batch_.PathOf(i), call.head.metadata);
   return call.status.ok();
 }
 
 void Fanout::TellInterceptors() {
   for (size_t i = 0; i < size(); ++i) {
-    OutgoingInterception& leaving = members_[i].leaving;
-    if (!leaving.passed()) continue;
-    const Channel::Impl& channel = batch_.channels[i]->impl();
-    leaving.After(channel.options.interceptors, channel.Outgoing(batch_.PathOf(i)), batch_.statuses[i]);
+    batch_.channels[i]->impl().TellInterceptors(members_[i].leaving, batch_.PathOf(i), batch_.statuses[i]);
   }
 }
 

@@ -60,6 +60,22 @@ const MethodHandler* InProcess::Find(std::string_view path) const {
 }
 
 namespace internal {
+
+absl::Status CheckInProcess(const Context& ctx, std::string_view path, const MethodHandler* method,
+                            MethodHandler::Kind kind) {
+  if (ctx.depth() > InProcess::kMaxDepth) {
+    return absl::ResourceExhaustedError(Join("calls in this process nest more than ", InProcess::kMaxDepth,
+                                             " deep at ", path,
+                                             "; do services call each other in a circle?"));
+  }
+  if (method == nullptr) return absl::UnimplementedError(Join("unknown method ", path));
+  if (method->kind != kind) {
+    const char* const what = kind == MethodHandler::Kind::kUnary ? "a unary method" : "a method that streams";
+    return absl::UnimplementedError(Join(path, " is not ", what));
+  }
+  return wire::CheckMetadata(ctx.metadata());
+}
+
 namespace {
 
 // The call at place `index` of a batch.
@@ -98,16 +114,7 @@ absl::Status ParseReply(const std::string& bytes, MessageLite* reply) {
 absl::Status Refusal(const Context& ctx, const Call& call) {
   if (ctx.cancelled()) return CancelledByCaller();
   if (ctx.deadline().Expired()) return LateCallError(ctx);
-  if (ctx.depth() > InProcess::kMaxDepth) {
-    return absl::ResourceExhaustedError(Join("calls in this process nest more than ", InProcess::kMaxDepth,
-                                             " deep at ", call.path,
-                                             "; do services call each other in a circle?"));
-  }
-  if (call.method == nullptr) return absl::UnimplementedError(Join("unknown method ", call.path));
-  if (call.method->kind != MethodHandler::Kind::kUnary) {
-    return absl::UnimplementedError(Join(call.path, " is not a unary method"));
-  }
-  return wire::CheckMetadata(ctx.metadata());
+  return CheckInProcess(ctx, call.path, call.method, MethodHandler::Kind::kUnary);
 }
 
 // The metadata that the handler adds to its answer goes to the caller, under the rules of a call over a connection.
@@ -124,12 +131,7 @@ class Passage {
   // Into the handler, whose context is `ctx`. Errors: why it must not run.
   absl::Status Enter(Context& ctx, const Call& call, const CallOptions& options) {
     max_reply_bytes_ = options.max_reply_bytes;
-    absl::Status status;
-    const Channel::Impl& channel = call.channel.impl();
-    if (!channel.options.interceptors.empty()) {
-      status =
-          leaving_.Before(channel.options.interceptors, channel.Outgoing(call.path), ctx.mutable_metadata());
-    }
+    absl::Status status = call.channel.impl().Intercept(leaving_, call.path, ctx.mutable_metadata());
     if (status.ok()) status = Refusal(ctx, call);
     if (status.ok() && options.max_request_bytes != SIZE_MAX) {
       const size_t bytes = call.request.ByteSizeLong();
@@ -151,8 +153,7 @@ class Passage {
     if (status.ok() && max_reply_bytes_ != SIZE_MAX && call.reply->ByteSizeLong() > max_reply_bytes_) {
       status = absl::ResourceExhaustedError(Join("message exceeds ", max_reply_bytes_, " bytes"));
     }
-    const Channel::Impl& channel = call.channel.impl();
-    if (leaving_.passed()) leaving_.After(channel.options.interceptors, channel.Outgoing(call.path), status);
+    call.channel.impl().TellInterceptors(leaving_, call.path, status);
     return status;
   }
 

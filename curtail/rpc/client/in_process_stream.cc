@@ -221,7 +221,7 @@ class LocalStream final : private LocalEnd, private Task, private Cancellable {
 
   // Asks the service's interceptors and has the handler begin. Errors: why it does not.
   absl::Status Start(const WaitHint& hint) {
-    absl::Status status = Refusal();
+    absl::Status status = CheckInProcess(context_, path_, method_, MethodHandler::Kind::kStream);
     if (status.ok()) status = intercepted_.Before(service_.interceptors(), path_, context_);
     if (status.ok()) {
       Ref();
@@ -249,19 +249,6 @@ class LocalStream final : private LocalEnd, private Task, private Cancellable {
     WakeAll();
   }
   void Ref() { refs_.fetch_add(1, std::memory_order_relaxed); }
-
-  absl::Status Refusal() const {
-    if (context_.depth() > InProcess::kMaxDepth) {
-      return absl::ResourceExhaustedError(Join("calls in this process nest more than ", InProcess::kMaxDepth,
-                                               " deep at ", path_,
-                                               "; do services call each other in a circle?"));
-    }
-    if (method_ == nullptr) return absl::UnimplementedError(Join("unknown method ", path_));
-    if (method_->kind != MethodHandler::Kind::kStream) {
-      return absl::UnimplementedError(Join(path_, " is not a method that streams"));
-    }
-    return wire::CheckMetadata(context_.metadata());
-  }
 
   absl::Status Launch(const WaitHint& hint) {
     if (method_->start_stream && CanSuspend(hint)) {
@@ -397,19 +384,12 @@ class LocalCall final : public ClientStreamCall, private Cancellable {
   absl::Status Begin(std::string_view path, const WaitHint& hint) {
     if (ctx_.cancelled()) return CancelledByCaller();
     if (ctx_.deadline().Expired()) return LateCallError(ctx_);
-    const Channel::Impl& channel = channel_.impl();
-    if (!channel.options.interceptors.empty()) {
-      absl::Status refused = leaving_.Before(channel.options.interceptors, channel.Outgoing(path),
-                                             stream_->context().mutable_metadata());
-      if (!refused.ok()) return refused;
-    }
+    absl::Status refused = channel_.impl().Intercept(leaving_, path, stream_->context().mutable_metadata());
+    if (!refused.ok()) return refused;
     path_ = path;
     return stream_->Start(hint);
   }
-  void Tell() {
-    const Channel::Impl& channel = channel_.impl();
-    if (leaving_.passed()) leaving_.After(channel.options.interceptors, channel.Outgoing(path_), status());
-  }
+  void Tell() { channel_.impl().TellInterceptors(leaving_, path_, status()); }
   void OnCancel() override { Cancel(); }
 
   Context& ctx_;
