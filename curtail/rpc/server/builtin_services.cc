@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <set>
 
+#include "curtail/base/mutex.h"
 #include "curtail/base/strings.h"
 #include "curtail/rpc/async_stream.h"
 #include "curtail/rpc/call/message_bytes.h"
@@ -106,19 +108,15 @@ class DescriptorSource {
     }
     return nullptr;
   }
-  // The file as it is served.
-  FileDescriptorProto Describe(const FileDescriptor& file) const {
-    FileDescriptorProto proto;
-    file.CopyTo(&proto);
-    for (int s = file.service_count() - 1; s >= 0; --s) {
-      const ServiceDescriptor& service = *file.service(s);
-      auto& methods = *proto.mutable_service(s)->mutable_method();
-      for (int m = service.method_count() - 1; m >= 0; --m) {
-        if (!Serves(*service.method(m))) methods.DeleteSubrange(m, 1);
-      }
-      if (methods.empty()) proto.mutable_service()->DeleteSubrange(s, 1);
+  // The file as it is served, serialized: each is made once, as a client may ask a thousand times in a frame.
+  const std::string& Bytes(const FileDescriptor& file) const {
+    {
+      MutexLock lock(mu_);
+      if (const auto made = bytes_.find(&file); made != bytes_.end()) return made->second;
     }
-    return proto;
+    std::string bytes = Describe(file).SerializeAsString();
+    MutexLock lock(mu_);
+    return bytes_.try_emplace(&file, std::move(bytes)).first->second;
   }
   const FieldDescriptor* Extension(const std::string& type, int number) const {
     const auto* message = DescriptorPool::generated_pool()->FindMessageTypeByName(type);
@@ -136,6 +134,19 @@ class DescriptorSource {
     }
     return false;
   }
+  FileDescriptorProto Describe(const FileDescriptor& file) const {
+    FileDescriptorProto proto;
+    file.CopyTo(&proto);
+    for (int s = file.service_count() - 1; s >= 0; --s) {
+      const ServiceDescriptor& service = *file.service(s);
+      auto& methods = *proto.mutable_service(s)->mutable_method();
+      for (int m = service.method_count() - 1; m >= 0; --m) {
+        if (!Serves(*service.method(m))) methods.DeleteSubrange(m, 1);
+      }
+      if (methods.empty()) proto.mutable_service()->DeleteSubrange(s, 1);
+    }
+    return proto;
+  }
   void AddBuiltin(const BuiltinProto& proto) {
     google::protobuf::io::ArrayInputStream text(proto.source,
                                                 static_cast<int>(std::string_view(proto.source).size()));
@@ -149,6 +160,9 @@ class DescriptorSource {
 
   const std::function<bool(std::string_view)> served_;
   DescriptorPool builtin_;
+  mutable Mutex mu_;
+  // One for each file that is linked, at most; none moves.
+  mutable std::map<const FileDescriptor*, std::string> bytes_ CURTAIL_GUARDED_BY(mu_);
 };
 
 // A stream may hold a thread or a fiber for as long as its client likes, so a service has few of them.
@@ -248,7 +262,7 @@ class ReflectionService final : public Service {
     std::set<const FileDescriptor*> seen = {file};
     std::vector<const FileDescriptor*> queue = {file};
     for (size_t i = 0; i < queue.size(); ++i) {
-      files.Bytes(1, descriptors_->Describe(*queue[i]).SerializeAsString());
+      files.Bytes(1, descriptors_->Bytes(*queue[i]));
       for (int d = 0; d < queue[i]->dependency_count(); ++d) {
         if (seen.insert(queue[i]->dependency(d)).second) queue.push_back(queue[i]->dependency(d));
       }
