@@ -35,13 +35,10 @@ absl::Status TargetStream::Begin(Channel& channel, std::string_view path, Metada
   head.path.assign(path);
   head.metadata = std::move(metadata);
   head.encoding = impl.options.encoding;
-  if (!impl.options.interceptors.empty()) {
-    absl::Status refused = leaving.Before(impl.options.interceptors, impl.Outgoing(path), head.metadata);
-    if (!refused.ok()) return refused;
-  }
+  if (absl::Status refused = impl.Intercept(leaving, path, head.metadata); !refused.ok()) return refused;
   auto connection = impl.Acquire(impl.client->lane(0).poller(), now, head.metadata);
   if (!connection.ok()) {
-    if (leaving.passed()) leaving.After(impl.options.interceptors, impl.Outgoing(path), connection.status());
+    impl.TellInterceptors(leaving, path, connection.status());
     return connection.status();
   }
   stream = this;
@@ -107,7 +104,7 @@ void TargetStream::Finished() {
     end = absl::DeadlineExceededError("deadline exceeded on a stream");
   }
   const Channel::Impl& impl = channel_->impl();
-  if (leaving.passed()) leaving.After(impl.options.interceptors, impl.Outgoing(head.path), end);
+  impl.TellInterceptors(leaving, head.path, end);
   OnEnd(end, std::move(ClientCall::metadata));
 }
 
