@@ -11,8 +11,9 @@ go to a collector of this program's own, and with --up those of the services, to
   root span    the client's, of the exporter's batches: the same stretch
   server span  of the service that was called: from the whole request to the reply's hand-over to the kernel
 
-The first two must agree within 2 % at p50, p99 and p99.9, and there must be a root span for each request. What the third
-lacks is the network, both kernels and the client: it is shown, by request. Ends with 1 if they do not agree.
+The first two must agree within 2 % at p50, p99 and p99.9, and there must be a root span for each request that was sent. A
+request that fails, or that is not sent, counts as one that lasts for the time limit, in the result and so here. What the
+third lacks is the network, both kernels and the client: it is shown, by request. Ends with 1 if they do not agree.
 """
 
 import http.server
@@ -25,7 +26,7 @@ import threading
 
 MOST_APART = 0.02
 PERCENTS = (("p50", 50), ("p99", 99), ("p99_9", 99.9))
-CLIENT, SERVER = 3, 2  # of OTLP
+CLIENT, SERVER, ERROR = 3, 2, 2  # of OTLP: kinds, and a status
 
 
 class Collector(http.server.ThreadingHTTPServer):
@@ -68,12 +69,13 @@ def percentile(values, percent):
     return values[max(0, math.ceil(percent / 100 * len(values)) - 1)]
 
 
-def micros(span):
-    return (int(span["endTimeUnixNano"]) - int(span["startTimeUnixNano"])) / 1e3
+def micros(span, failed_us=0.0):
+    failed = span.get("status", {}).get("code") == ERROR
+    return max(failed_us if failed else 0, (int(span["endTimeUnixNano"]) - int(span["startTimeUnixNano"])) / 1e3)
 
 
 def measure(curtail, collector, target, arguments):
-    """The generator's result, and all spans."""
+    """The generator's result, and the time limit of its requests in microseconds."""
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         # Without a warm-up every request counts, as every request has a span.
         command = [curtail, "load", target, "--trace-to", collector.url(), "--warmup", "0s", "--json", file.name, *arguments]
@@ -81,19 +83,20 @@ def measure(curtail, collector, target, arguments):
         subprocess.run(command, check=False)  # a run that is void still has its requests
         with open(file.name) as text:
             result = json.load(text)
-    return result["runs"][0]
+    return result["runs"][0], result["plan"]["timeout_s"] * 1e6
 
 
-def compare(run, spans):
+def compare(run, limit_us, spans):
     """Prints the table. Returns why they do not agree; empty: they do."""
-    roots = {s["spanId"]: micros(s) for service, s in spans if service == "curtail-load" and s["kind"] == CLIENT}
+    roots = {s["spanId"]: micros(s, limit_us) for service, s in spans if service == "curtail-load" and s["kind"] == CLIENT}
     served = {s["parentSpanId"]: micros(s) for _, s in spans if s["kind"] == SERVER and s.get("parentSpanId") in roots}
     latency = run["latency_us"]
     sent = latency.get("since_sent", latency["all"])
-    print(f"{sent['count']} requests, {len(roots)} root spans, {len(served)} server spans of them")
-    wrong = [] if len(roots) == sent["count"] else [f"{len(roots)} root spans of {sent['count']} requests"]
+    unsent = run["requests"]["dropped"]
+    print(f"{sent['count']} requests, {unsent} not sent, {len(roots)} root spans, {len(served)} server spans of them")
+    wrong = [] if len(roots) + unsent == sent["count"] else [f"{len(roots)} root spans of {sent['count'] - unsent} requests"]
     rest = sorted(roots[i] - served[i] for i in served)
-    ordered, inside = sorted(roots.values()), sorted(served.values())
+    ordered, inside = sorted([*roots.values(), *[limit_us] * unsent]), sorted(served.values())
     print(f"{'us':<8}{'GENERATOR':>12}{'ROOT SPAN':>12}{'APART %':>10}{'SERVER SPAN':>14}{'BETWEEN THEM':>14}")
     for name, percent in PERCENTS:
         root = percentile(ordered, percent) if ordered else math.nan
@@ -113,11 +116,11 @@ def main(curtail, *arguments):
         # Services follow the client's choice.
         subprocess.run([curtail, "up", target, "--detach", "--trace-to", collector.url(), "--trace-sample", "0"], check=True)
     try:
-        run = measure(curtail, collector, target, arguments)
+        run, limit_us = measure(curtail, collector, target, arguments)
     finally:
         if up:
             subprocess.run([curtail, "down", target], check=True)  # with which their last batches come
-    wrong = compare(run, list(collector.spans()))
+    wrong = compare(run, limit_us, list(collector.spans()))
     print("; ".join(wrong) if wrong else "they agree")
     sys.exit(1 if wrong else 0)
 
