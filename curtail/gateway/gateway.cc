@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DESIGN: one thread runs everything: the sockets of the clients are watched by the poller of the Client that calls the
-// target. The protocol:
+// DESIGN: one thread runs everything, but for what G3 says: the sockets of the clients are watched by the poller of the
+// Client that calls the target. The protocol:
 //  G1. All fields belong to that thread but those named atomic. LastCall() and Stop() set `leaving_` and `stopping_`, and wake
 //      the thread.
 //  G2. A request becomes one of the TargetCalls, or is answered at once.
 //  G3. An answer makes its connection dirty. Dirty connections send after each poll, so answers that come together
-//      share a write. A connection's turn is short (http_connection.cc); with more to do, it is dirty again. A turn of the
-//      thread has one long request and one long reply: each costs milliseconds.
+//      share a write. A connection's turn is short (http_connection.cc); with more to do, it is dirty again. The more
+//      connections want turns, the shorter these are. A long message, which costs milliseconds, is put into its form by
+//      another thread, one at a time (aside.h); connections with long requests wait for that in line.
 //  G4. Each bound has its place: connections in Clients::Accept(), requests in OnRequest(), time in Clients::Look(). Bytes
 //      have two shares. That of requests on their way to the target is kept by refusing more (target_calls.cc): only the
 //      target can free them. The other has three steps. Streams that lag fill half of it, MayStream(); each is bounded, too
@@ -68,7 +69,7 @@ class Gateway::Impl final : private Clients::Owner, private TargetCalls::Owner {
         hosts_(internal::HostsOf(options_)),
         channel_(&client_, options_.target, options_.channel),
         clients_(options_, std::move(listener), client_.lane(0).poller(), this),
-        calls_(options_, *transcoder_, &channel_, this),
+        calls_(options_, *transcoder_, &channel_, this, [this] { client_.Wake(); }),
         bucket_(options_.max_rate > 0 ? options_.max_rate : 1,
                 options_.max_burst > 0 ? options_.max_burst : std::max(1.0, options_.max_rate)) {}
 
@@ -113,6 +114,7 @@ class Gateway::Impl final : private Clients::Owner, private TargetCalls::Owner {
   Clients clients_;
   TargetCalls calls_;
   internal::TokenBucket bucket_;  // with max_rate
+  bool reply_is_next_ = false;
   bool last_call_ = false;
   bool draining_ = false;
 
@@ -164,7 +166,8 @@ GatewayStats Gateway::Impl::stats() const {
 }
 
 Deadline Gateway::Impl::NextLook() const {
-  if (clients_.want_turns() || calls_.owes_long()) return Deadline::At(TimePoint());
+  const bool long_ones = clients_.want_long_turns() || calls_.owes_long();
+  if (clients_.want_turns() || (long_ones && !calls_.busy())) return Deadline::At(TimePoint());
   return std::min(Deadline::In(kTick), calls_.first_deadline());
 }
 
@@ -176,8 +179,8 @@ void Gateway::Impl::Run() {
   // Calls end with their connections; their completions run in a later Poll().
   while (calls_.size() > 0) {
     client_.Poll(Deadline::In(kTick));
-    while (calls_.AnswerLong()) {
-    }
+    calls_.Collect();
+    if (!calls_.busy()) calls_.AnswerLong();
     calls_.LookAtStreams();
   }
 }
@@ -185,8 +188,16 @@ void Gateway::Impl::Run() {
 void Gateway::Impl::Turn() {
   client_.Poll(NextLook());
   calls_.ExpireStreams();
-  calls_.AnswerLong();
+  calls_.Collect();
   clients_.GiveTurns();
+  // Long requests and long replies take turns.
+  for (int i = 0; i < 2 && !calls_.busy(); ++i) {
+    if (std::exchange(reply_is_next_, !reply_is_next_)) {
+      calls_.AnswerLong();
+    } else {
+      clients_.GiveLongTurn();
+    }
+  }
   if (clients_.Look(Now())) calls_.LookAtStreams();
   if (leaving_.load(std::memory_order_relaxed) && !std::exchange(last_call_, true)) clients_.LastCall();
 }

@@ -59,6 +59,9 @@ struct GatewayOptions {
   HttpLimits http;
   size_t max_connections = 10'000;  // or as many as there are descriptors
   size_t max_requests = 10'000;     // in flight over all connections
+  // Of these so many may stream: half of the calls that a connection to the target has at once, so
+  // that others find room. Beyond it a client with fewer streams takes the place of one with more.
+  size_t max_streams = 2048;
   // Calls that may begin a second, over all connections, and at once; more get 429 with Retry-After.
   // 0: no bound; max_burst 0: those of a second, at least one.
   double max_rate = 0;

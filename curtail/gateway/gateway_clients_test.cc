@@ -127,6 +127,22 @@ TEST_F(GatewayTest, CallsThatAreResetAtOnceAreNotMade) {
   EXPECT_EQ(library_->slow(), 1);
 }
 
+// Property: one client's streams keep no other client from a stream.
+TEST_F(GatewayTest, StreamsHavePlaces) {
+  options_.max_streams = 3;
+  Serve({.config = *Config::Parse("SDB1-1")});  // streams have threads of their own
+  const std::string watch = "/v1/watch/a?count=1&wait=true";
+  Peer crowd = Connect();
+  crowd.Write(Join(Preface(), GetFrame(1, watch), GetFrame(3, watch), GetFrame(5, watch)));
+  ASSERT_TRUE(Await([&] { return library_->sent() == 3; }));
+  crowd.Write(GetFrame(7, watch));
+  EXPECT_THAT(crowd.ReadUntil("too many streams"), HasSubstr("too many streams"));
+  EXPECT_THAT(Ask("GET /v1/watch/b?count=1"), HasSubstr("b/0"));
+  EXPECT_THAT(crowd.ReadUntil("want one"), HasSubstr("clients with fewer streams want one"));
+  EXPECT_TRUE(Await([&] { return library_->ended() == 2; }));
+  EXPECT_EQ(gateway().stats().refused, 2u);
+}
+
 // A library of ours, or of others, that throws.
 class Thrower final : public ClientInterceptor {
  public:

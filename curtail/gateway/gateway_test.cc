@@ -367,6 +367,13 @@ TEST_F(GatewayTest, WrongOptionsAreErrors) {
   EXPECT_EQ(Gateway::Start(options_, *catalog).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
+TEST_F(GatewayTest, ServesHealthAndReflectionOnlyIfAsked) {
+  const std::string check = "POST /grpc.health.v1.Health/Check";
+  EXPECT_THAT(Ask(check, "{}"), StartsWith("HTTP/1.1 404"));
+  EXPECT_THAT(Ask("POST /grpc.reflection.v1.ServerReflection/ServerReflectionInfo", "{}"),
+              StartsWith("HTTP/1.1 404"));
+}
+
 TEST_F(GatewayTest, ServesNoOtherServiceThanAsked) {
   options_.services = {"grpc.health.v1.Health"};
   EXPECT_THAT(Ask("GET /v1/shelves/1/books/2"), StartsWith("HTTP/1.1 404"));

@@ -163,7 +163,11 @@ bool PathTemplate::Match(std::string_view path, std::vector<Binding>* bindings) 
   }
   for (size_t i = 0; i < segments_.size(); ++i) {
     const Segment& segment = segments_[i];
-    if (segment.kind == Kind::kLiteral && DecodePath(parts[i], false) != segment.literal) return false;
+    // Three bytes stand for one at most: a long part costs each route no more than a short one.
+    if (segment.kind == Kind::kLiteral &&
+        (parts[i].size() > 3 * segment.literal.size() || DecodePath(parts[i], false) != segment.literal)) {
+      return false;
+    }
     if (segment.kind == Kind::kOne && parts[i].empty()) return false;
   }
   for (const Variable& variable : variables_) {

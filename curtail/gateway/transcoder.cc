@@ -214,7 +214,8 @@ absl::StatusOr<std::unique_ptr<Transcoder>> Transcoder::Make(Catalog catalog,
   std::vector<std::string> missing = services;
   for (const CatalogMethod& method : self->catalog_.ListMethods()) {
     const std::string& service = method.descriptor->service()->full_name();
-    if (!services.empty() && std::ranges::find(services, service) == services.end()) continue;
+    const bool built_in = service.starts_with("grpc.health.") || service.starts_with("grpc.reflection.");
+    if (services.empty() ? built_in : std::ranges::find(services, service) == services.end()) continue;
     std::erase(missing, service);
     pool = method.descriptor->file()->pool();
     self->AddRoutes(method);

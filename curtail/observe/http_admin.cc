@@ -14,7 +14,8 @@
 // others, and gives its place to any newcomer.
 //
 // Places: a newcomer is read at once, since its request has often come with it. Then a client that has not sent a whole
-// request is evicted before any other, so crowds of silent clients keep out neither newcomers nor those who are known.
+// request is evicted before any other, so crowds of silent clients keep out neither newcomers nor those who are known. Where
+// all are at work, the one that was answered last gives its place: it has had its share, and a newcomer is answered once.
 #include "curtail/observe/http_admin.h"
 
 #include <poll.h>
@@ -56,6 +57,7 @@ struct Client {
   std::unique_ptr<HttpServerCodec> codec;
   ClientState state = ClientState::kReading;
   bool known = false;                  // it has sent a whole request
+  bool served = false;                 // it has had an answer
   bool ended = false;                  // it sends no more, which showed while it waited
   TimePoint since;                     // in this state
   TimePoint heard;                     // when it last sent or took a byte
@@ -270,6 +272,12 @@ HttpAdmin::Impl::Clients::const_iterator HttpAdmin::Impl::Evictable(TimePoint no
     if (client.known && !client.ended && now - client.heard < options_.eviction_time) continue;
     if (found == clients_.end() || rank(client) < rank(**found)) found = at;
   }
+  if (found != clients_.end()) return found;
+  for (auto at = clients_.begin(); at != clients_.end(); ++at) {
+    const Client& client = **at;
+    const bool waits = client.state == ClientState::kWaiting && client.served;
+    if (waits && (found == clients_.end() || client.answered > (*found)->answered)) found = at;
+  }
   return found;
 }
 
@@ -376,6 +384,7 @@ void HttpAdmin::Impl::AnswerWaiting(TimePoint now) {
     first->codec->Reply(request.stream, Answer(request));
     first->codec->Pull(&first->out, SIZE_MAX);
     first->heard = first->answered = now;
+    first->served = true;
     Enter(*first, ClientState::kWriting, now);
     if (Write(*first, now)) continue;
     std::erase_if(clients_, [first](const auto& client) { return client.get() == first; });

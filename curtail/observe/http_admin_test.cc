@@ -209,6 +209,18 @@ TEST_F(HttpAdminTest, CrowdsOfSilentClientsKeepNobodyOut) {
   EXPECT_LE(port_->stats().connections, 4u);
 }
 
+// Property: clients that ask again at once keep nobody out, though each has a request that waits at all times.
+TEST_F(HttpAdminTest, ClientsThatAskWithoutEndKeepNobodyOut) {
+  StartPort({.max_connections = 3, .eviction_time = std::chrono::hours(1), .rate = 100, .burst = 1});
+  std::string requests;
+  for (int i = 0; i < 1000; ++i) requests += "GET /small HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  std::deque<HttpPeer> busy;
+  for (int i = 0; i < 3; ++i) busy.emplace_back(address_).Send(requests);
+  ASSERT_TRUE(Await([](const HttpAdminStats& stats) { return stats.requests >= 6; }));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(HttpPeer(address_).Get("/small").status, 200) << i;
+  EXPECT_GE(port_->stats().evicted, 1u);
+}
+
 // Property: answers that nobody takes hold no more than the budget and one answer, and stop no others for long.
 TEST_F(HttpAdminTest, AnswersShareABudget) {
   StartPort({.max_held_bytes = 2 * kBigPage, .client_time = kMaxTestWait, .eviction_time = milliseconds(50)});

@@ -150,6 +150,8 @@ class Fuzz final : private HttpConnection::Owner {
     Require(held_ >= 0);
   }
   void OnRefused(uint64_t) override {}
+  Nanos OnTurn() override { return std::chrono::microseconds(200); }
+  bool MayShakeHands() override { return true; }
   bool MayRead() const override { return may_read_; }
 
   Input input_;

@@ -84,9 +84,27 @@ void Clients::OnClosed(HttpConnection& connection) {
   open_.store(connections_.size(), std::memory_order_relaxed);
 }
 
+// The more connections want turns, the shorter these are, so that a round stays short.
+Nanos Clients::OnTurn() {
+  constexpr Nanos kRound = std::chrono::milliseconds(4);
+  constexpr Nanos kLongest = std::chrono::microseconds(200);
+  ++turns_;
+  return std::min(kLongest, kRound / static_cast<int64_t>(std::max(turns_, turns_before_)));
+}
+
+bool Clients::MayShakeHands() {
+  constexpr int kMost = 8;  // some milliseconds
+  return shaken_++ < kMost;
+}
+
 void Clients::GiveTurns() {
+  turns_before_ = std::max<size_t>(1, std::exchange(turns_, 0));
+  shaken_ = 0;
   const auto dirty = std::exchange(dirty_, {});
   for (const auto& connection : dirty) connection->Within([&] { connection->Flush(); });
+}
+
+void Clients::GiveLongTurn() {
   if (long_turns_.empty()) return;
   long_turns_.front()->Within([&] { long_turns_.front()->LongTurn(); });
   long_turns_.pop_front();

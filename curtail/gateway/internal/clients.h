@@ -42,10 +42,13 @@ class Clients final : private HttpConnection::Owner {
   // Where it listens, with the real port.
   const std::string& address() const { return address_; }
 
-  // A connection waits for a turn.
-  bool want_turns() const { return !dirty_.empty() || !long_turns_.empty(); }
-  // Connections with output send it. One that has a long request has its turn.
+  // A connection waits for a turn, or for one with a long request.
+  bool want_turns() const { return !dirty_.empty(); }
+  bool want_long_turns() const { return !long_turns_.empty(); }
+  // A round: each connection with output, or with unread input, has a turn.
   void GiveTurns();
+  // The connection that has waited longest with a long request has its turn.
+  void GiveLongTurn();
   // The connection has output: its turn comes.
   void OnOutput(const std::shared_ptr<HttpConnection>& connection);
   // Ends what makes no progress. False: it has looked a moment ago.
@@ -96,6 +99,8 @@ class Clients final : private HttpConnection::Owner {
     owner_.OnRequest(connection, std::move(request));
   }
   void OnClosed(HttpConnection& connection) override;
+  Nanos OnTurn() override;
+  bool MayShakeHands() override;
   void OnTurnOver(const std::shared_ptr<HttpConnection>& connection) override { OnOutput(connection); }
   void OnLongRequest(const std::shared_ptr<HttpConnection>& one) override { long_turns_.push_back(one); }
 
@@ -111,6 +116,9 @@ class Clients final : private HttpConnection::Owner {
   curtail::internal::SilentList<HttpConnection> silent_;
   Connections dirty_;
   std::deque<std::shared_ptr<HttpConnection>> long_turns_;  // these await one
+  size_t turns_ = 0;                                        // in this round
+  size_t turns_before_ = 1;                                 // in the last one
+  int shaken_ = 0;                                          // handshakes that went on in this round
   bool paused_ = false;        // connections may have input that they did not read
   bool accept_later_ = false;  // there was no descriptor for a connection
   bool last_call_ = false;

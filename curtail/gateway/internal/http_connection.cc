@@ -22,7 +22,6 @@ constexpr size_t kReadChunk = 16u << 10;
 constexpr int kReadBatch = 8;
 // The same of a long request: a hundred of them do not hold up a short one.
 constexpr int kLongReadBatch = 2;
-constexpr Nanos kTurn = std::chrono::microseconds(200);
 // For so many looks a request keeps a connection from being silent.
 constexpr int kLooks = 3;
 constexpr size_t kWriteChunk = 256u << 10;
@@ -77,7 +76,8 @@ void HttpConnection::Flush() {
   const std::shared_ptr<HttpConnection> self = shared_from_this();
   dirty = false;
   if (closed_) return;
-  turn_ends_ = Now() + kTurn;
+  if (unread_ && handshaking() && !owner_->MayShakeHands()) return owner_->OnTurnOver(shared_from_this());
+  turn_ends_ = Now() + owner_->OnTurn();
   handed_ = 0;
   SendAll();
   if (!closed_ && !Receive({})) return;  // of what came behind a request that is answered now

@@ -48,6 +48,10 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
     virtual void OnTurnOver(const std::shared_ptr<HttpConnection>& connection) = 0;
     // Its next request is long: it wants a LongTurn() once others have had theirs.
     virtual void OnLongRequest(const std::shared_ptr<HttpConnection>& connection) = 0;
+    // A turn begins: how long it may last.
+    virtual Nanos OnTurn() = 0;
+    // False: in this round enough connections have done a part of TLS's handshake, which costs as much as many requests.
+    virtual bool MayShakeHands() = 0;
     // The bytes that the connection holds have become more, or fewer.
     virtual void OnHeld(ptrdiff_t change) = 0;
     // So many requests were refused for a limit.
@@ -114,6 +118,7 @@ class HttpConnection final : public PollHandler, public std::enable_shared_from_
 
   // The owner's notes.
   bool dirty = false;  // it waits for a Flush()
+  size_t streams = 0;  // calls of it that stream
   curtail::internal::SilentList<HttpConnection>::Place place;
 
  private:

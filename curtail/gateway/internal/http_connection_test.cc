@@ -53,6 +53,8 @@ class HttpConnectionTest : public testing::Test, public HttpConnection::Owner {
   void OnLongRequest(const std::shared_ptr<HttpConnection>&) override { wants_long_turn_ = true; }
   void OnHeld(ptrdiff_t change) override { held_ += change; }
   void OnRefused(uint64_t) override {}
+  Nanos OnTurn() override { return std::chrono::microseconds(200); }
+  bool MayShakeHands() override { return true; }
   bool MayRead() const override { return may_read_; }
 
   const std::shared_ptr<Poller> poller_ = std::make_shared<Poller>();

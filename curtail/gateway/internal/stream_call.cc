@@ -42,14 +42,19 @@ absl::StatusOr<bool> RequestSource::Next(std::string* message) {
 
 StreamCall::StreamCall(Owner* owner, Asker asker, RequestSource requests)
     : owner_(owner), asker_(std::move(asker)), requests_(std::move(requests)) {
-  if (const auto connection = asker_.connection.lock()) connection->Attach(asker_.stream, this);
+  if (const auto connection = asker_.connection.lock()) {
+    connection->Attach(asker_.stream, this);
+    ++connection->streams;
+  }
   under_way_ = requests_.size();
   owner_->OnUnderWay(static_cast<ptrdiff_t>(under_way_));
 }
 
 StreamCall::~StreamCall() {
-  const auto connection = asker_.connection.lock();
-  if (connection != nullptr && !given_up_) connection->Detach(asker_.stream);
+  if (const auto connection = asker_.connection.lock()) {
+    if (!given_up_) connection->Detach(asker_.stream);
+    --connection->streams;
+  }
   owner_->OnHeld(-static_cast<ptrdiff_t>(held_));
   OnRequestsLeft();
 }

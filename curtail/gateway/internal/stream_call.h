@@ -92,6 +92,10 @@ class StreamCall final : public TargetStream, private Answerer {
   void Look();
   // Ends the call; its reader hears `why`.
   void End(absl::Status why);
+  // The call has ended, or nobody reads its answer any more.
+  bool ended() const { return given_up_ || end_.has_value(); }
+  // Null: it is gone.
+  std::shared_ptr<HttpConnection> reader() const { return asker_.connection.lock(); }
   // True if it may be destroyed.
   bool over() const;
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curtail/gateway/internal/target_calls.h"
 
+#include <utility>
+
 #include "curtail/base/boundary.h"
 #include "curtail/gateway/grpc_web.h"
 #include "curtail/gateway/internal/request_rules.h"
@@ -13,14 +15,67 @@ constexpr size_t kSmall = 4u << 10;
 
 }  // namespace
 
+// A request that the other thread reads, until its call begins.
+struct TargetCalls::Converting final : Answerer {
+  Converting(Incoming i, Transcoder::Match m, std::string_view q, Metadata more, Deadline d)
+      : query(q), in(std::move(i)), match(std::move(m)), metadata(std::move(more)), deadline(d) {}
+  void OnGivenUp() override { given_up = true; }
+
+  const std::string query;  // first: `in` had it
+  Incoming in;
+  const Transcoder::Match match;
+  Metadata metadata;
+  const Deadline deadline;
+  bool given_up = false;  // the gateway's thread alone
+  absl::StatusOr<std::string> message = absl::InternalError("the request could not be read");
+};
+
 absl::Status TargetCalls::Begin(Incoming& in, Transcoder::Match match, std::string_view query,
                                 Metadata metadata) {
-  const bool unary = match.route->method.unary();
+  const CatalogMethod& method = match.route->method;
   const absl::StatusOr<Deadline> deadline =
-      DeadlineOf(in.request, unary ? options_.timeout : options_.stream_timeout);
+      DeadlineOf(in.request, method.unary() ? options_.timeout : options_.stream_timeout);
   if (!deadline.ok()) return deadline.status();
-  if (unary) return BeginCall(in, match, query, metadata, *deadline);
-  return BeginStream(in, std::move(match), query, std::move(metadata), *deadline);
+  if (method.client_streaming && !match.route->body.empty() && !in.asker.form.web()) {
+    RequestSource lines(&transcoder_, std::move(match), std::string(query), std::move(in.request.body));
+    return BeginStream(in.asker, method, std::move(lines), std::move(metadata), *deadline);
+  }
+  if (in.request.body.size() > HttpConnection::kLittle && !busy())
+    return BeginAside(in, std::move(match), query, std::move(metadata), *deadline);
+  return BeginWith(in.asker, method, MessageOf(in, match, query), std::move(metadata), *deadline);
+}
+
+absl::Status TargetCalls::BeginAside(Incoming& in, Transcoder::Match match, std::string_view query,
+                                     Metadata metadata, Deadline deadline) {
+  if (absl::Status full = Admit(in.request.body.size()); !full.ok()) return full;
+  const std::string kept(query);
+  const auto one =
+      std::make_shared<Converting>(std::move(in), std::move(match), kept, std::move(metadata), deadline);
+  AddUnderWay(static_cast<ptrdiff_t>(one->in.request.body.size()));
+  if (const auto connection = one->in.asker.connection.lock())
+    connection->Attach(one->in.asker.stream, one.get());
+  aside_.Do([this, one] { one->message = MessageOf(one->in, one->match, one->query); },
+            [this, one] { Converted(*one); });
+  return absl::OkStatus();
+}
+
+void TargetCalls::Converted(Converting& request) {
+  AddUnderWay(-static_cast<ptrdiff_t>(request.in.request.body.size()));
+  const Asker& asker = request.in.asker;
+  const auto connection = asker.connection.lock();
+  if (request.given_up || connection == nullptr) return;
+  connection->Detach(asker.stream);
+  const absl::Status begun = BeginWith(asker, request.match.route->method, std::move(request.message),
+                                       std::move(request.metadata), request.deadline);
+  if (!begun.ok()) connection->Within([&] { owner_.Answer(asker, asker.form.Whole(begun, {}, {})); });
+}
+
+absl::Status TargetCalls::BeginWith(const Asker& asker, const CatalogMethod& method,
+                                    absl::StatusOr<std::string> message, Metadata metadata,
+                                    Deadline deadline) {
+  if (!message.ok()) return message.status();
+  if (method.unary()) return BeginCall(asker, method, *message, metadata, deadline);
+  return BeginStream(asker, method, RequestSource(*std::move(message)), std::move(metadata), deadline);
 }
 
 absl::StatusOr<std::string> TargetCalls::MessageOf(const Incoming& in, const Transcoder::Match& match,
@@ -36,11 +91,9 @@ absl::Status TargetCalls::Admit(size_t bytes) {
   return absl::UnavailableError("the requests in flight hold too much");
 }
 
-absl::Status TargetCalls::BeginCall(Incoming& in, const Transcoder::Match& match, std::string_view query,
-                                    const Metadata& metadata, Deadline deadline) {
-  const absl::StatusOr<std::string> message = MessageOf(in, match, query);
-  if (!message.ok()) return message.status();
-  if (absl::Status full = Admit(message->size()); !full.ok()) return full;
+absl::Status TargetCalls::BeginCall(const Asker& asker, const CatalogMethod& method,
+                                    const std::string& message, const Metadata& metadata, Deadline deadline) {
+  if (absl::Status full = Admit(message.size()); !full.ok()) return full;
   if (free_calls_.empty()) {
     calls_.push_back(std::make_unique<Call>());
     free_calls_.push_back(calls_.back().get());
@@ -48,13 +101,12 @@ absl::Status TargetCalls::BeginCall(Incoming& in, const Transcoder::Match& match
   Call* const call = free_calls_.back();
   free_calls_.pop_back();
   call->all = this;
-  call->asker.emplace(in.asker);
-  if (const auto connection = in.asker.connection.lock()) connection->Attach(in.asker.stream, call);
-  call->under_way = static_cast<ptrdiff_t>(message->size() + metadata.bytes());
+  call->asker.emplace(asker);
+  if (const auto connection = asker.connection.lock()) connection->Attach(asker.stream, call);
+  call->under_way = static_cast<ptrdiff_t>(message.size() + metadata.bytes());
   AddUnderWay(call->under_way);
-  const bool started = Contain("gateway", [&] {
-    call->id = channel_.Start(match.route->method.path, deadline, metadata, *message, call);
-  });
+  const bool started =
+      Contain("gateway", [&] { call->id = channel_.Start(method.path, deadline, metadata, message, call); });
   if (!started) Answer(call, absl::InternalError("the call could not be started"), {});
   return absl::OkStatus();
 }
@@ -69,23 +121,45 @@ void TargetCalls::OnDone(Call* call, absl::Status&& status, std::string&& reply)
   long_replies_.push_back(call);
 }
 
-bool TargetCalls::AnswerLong() {
-  if (long_replies_.empty()) return false;
-  Call* const call = long_replies_.front();
-  long_replies_.pop_front();
-  Answer(call, absl::OkStatus(), *std::exchange(call->reply, std::nullopt));
-  return true;
+void TargetCalls::AnswerLong() {
+  struct Answering {
+    AnswerForm form;
+    std::string message;
+    ReplyMetadata metadata;
+    std::optional<HttpReply> reply;
+  };
+  while (!long_replies_.empty()) {
+    Call* const call = long_replies_.front();
+    long_replies_.pop_front();
+    if (!call->asker) {
+      Answer(call, absl::OkStatus(), {});
+      continue;
+    }
+    const auto one = std::make_shared<Answering>(
+        Answering{call->asker->form, *std::move(call->reply), std::move(call->metadata), std::nullopt});
+    return aside_.Do([one] { one->reply = one->form.Whole(absl::OkStatus(), one->message, one->metadata); },
+                     [this, call, one] {
+                       AnswerWith(call, [&] {
+                         if (one->reply) return *std::move(one->reply);
+                         return one->form.Whole(absl::InternalError("the reply has no form"), {}, {});
+                       });
+                     });
+  }
 }
 
 void TargetCalls::Answer(Call* call, const absl::Status& status, const std::string& reply) {
+  AnswerWith(call, [&] { return call->asker->form.Whole(status, reply, call->metadata); });
+}
+
+void TargetCalls::AnswerWith(Call* call, const std::function<HttpReply()>& make) {
   const auto connection = call->asker ? call->asker->connection.lock() : nullptr;
   if (connection != nullptr) {
     connection->Detach(call->asker->stream);
-    connection->Within(
-        [&] { owner_.Answer(*call->asker, call->asker->form.Whole(status, reply, call->metadata)); });
+    connection->Within([&] { owner_.Answer(*call->asker, make()); });
   }
   AddUnderWay(-std::exchange(call->under_way, 0));
   call->asker.reset();
+  call->reply.reset();
   call->metadata.Clear();
   free_calls_.push_back(call);
 }
@@ -97,21 +171,32 @@ void TargetCalls::OnGivenUp(Call* call) {
   channel_.Cancel(call->id);
 }
 
-absl::Status TargetCalls::BeginStream(Incoming& in, Transcoder::Match match, std::string_view query,
-                                      Metadata metadata, Deadline deadline) {
-  const Route& route = *match.route;
-  std::optional<RequestSource> requests;
-  if (route.method.client_streaming && !route.body.empty() && !in.asker.form.web()) {
-    requests.emplace(&transcoder_, std::move(match), std::string(query), std::move(in.request.body));
-  } else {
-    absl::StatusOr<std::string> message = MessageOf(in, match, query);
-    if (!message.ok()) return message.status();
-    requests.emplace(*std::move(message));
+absl::Status TargetCalls::TakePlace(const Asker& asker) {
+  constexpr size_t kLooks = 16;
+  if (streams_.size() < options_.max_streams) return absl::OkStatus();
+  LookAtStreams();
+  if (streams_.size() < options_.max_streams) return absl::OkStatus();
+  const auto of = [](const std::shared_ptr<HttpConnection>& connection) {
+    return connection == nullptr ? 0 : connection->streams;
+  };
+  StreamCall* most = nullptr;
+  for (size_t i = 0; i < std::min(kLooks, streams_.size()); ++i) {
+    StreamCall* const one = streams_[next_looked_at_++ % streams_.size()].get();
+    if (!one->ended() && (most == nullptr || of(one->reader()) > of(most->reader()))) most = one;
   }
-  if (absl::Status full = Admit(requests->size()); !full.ok()) return full;
-  auto call = std::make_unique<StreamCall>(&owner_, in.asker, *std::move(requests));
-  if (absl::Status begun = call->Begin(channel_, route.method.path, std::move(metadata), deadline);
-      !begun.ok()) {
+  owner_.OnRefused();
+  if (most == nullptr || of(most->reader()) <= of(asker.connection.lock()) + 1)
+    return absl::ResourceExhaustedError("the gateway has too many streams");
+  most->End(absl::ResourceExhaustedError("clients with fewer streams want one"));
+  return absl::OkStatus();
+}
+
+absl::Status TargetCalls::BeginStream(const Asker& asker, const CatalogMethod& method, RequestSource requests,
+                                      Metadata metadata, Deadline deadline) {
+  if (absl::Status full = Admit(requests.size()); !full.ok()) return full;
+  if (absl::Status full = TakePlace(asker); !full.ok()) return full;
+  auto call = std::make_unique<StreamCall>(&owner_, asker, std::move(requests));
+  if (absl::Status begun = call->Begin(channel_, method.path, std::move(metadata), deadline); !begun.ok()) {
     return begun;
   }
   deadlines_.Insert(*call, call->deadline().when());

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,6 +18,7 @@
 #include "curtail/base/clock.h"
 #include "curtail/base/timer_heap.h"
 #include "curtail/gateway/gateway.h"
+#include "curtail/gateway/internal/aside.h"
 #include "curtail/gateway/internal/stream_call.h"
 #include "curtail/gateway/transcoder.h"
 #include "curtail/rpc/channel.h"
@@ -46,20 +48,32 @@ class TargetCalls {
   };
 
   // All outlive it. `channel` belongs to the client that the thread polls.
-  TargetCalls(const GatewayOptions& options, const Transcoder& transcoder, Channel* channel, Owner* owner)
-      : options_(options), transcoder_(transcoder), channel_(*channel), owner_(*owner) {}
+  // `wake`, for any thread, has the thread call Collect() soon.
+  TargetCalls(const GatewayOptions& options, const Transcoder& transcoder, Channel* channel, Owner* owner,
+              std::function<void()> wake)
+      : options_(options),
+        transcoder_(transcoder),
+        channel_(*channel),
+        owner_(*owner),
+        aside_(std::move(wake)) {}
 
   // Calls the method of `match`. The owner gets the answer, later.
   // Errors: those of the request; UNAVAILABLE if it finds no room, as the target takes too little.
   absl::Status Begin(Incoming& in, Transcoder::Match match, std::string_view query, Metadata metadata);
 
-  // Puts the reply that has waited longest into its form, and answers with it. Long replies wait, so that a turn of the
-  // gateway has one of them. False: none waits.
-  bool AnswerLong();
+  // The other thread has a long message in hand, and takes no other.
+  bool busy() const { return aside_.busy(); }
+  // Goes on with the messages that it has put into their form.
+  void Collect() { aside_.Collect(); }
+  // A long reply waits for that thread.
   bool owes_long() const { return !long_replies_.empty(); }
+  // Gives it the one that has waited longest, if there is one. REQUIRES: !busy()
+  void AnswerLong();
 
-  // Calls in flight, and those whose replies wait.
-  size_t size() const { return calls_.size() - free_calls_.size() + streams_.size(); }
+  // Calls in flight, and those that are about to begin, or whose replies wait.
+  size_t size() const {
+    return calls_.size() - free_calls_.size() + streams_.size() + (aside_.busy() ? 1 : 0);
+  }
   // The bytes of requests on their way to the target have become more, or fewer.
   void AddUnderWay(ptrdiff_t change) { under_way_ += static_cast<size_t>(change); }
 
@@ -85,20 +99,30 @@ class TargetCalls {
     std::optional<Asker> asker;  // nobody, once the client has left
     Channel::CallId id = nullptr;
     ReplyMetadata metadata;
-    std::optional<std::string> reply;  // it waits
+    std::optional<std::string> reply;  // it waits, or is in hand
     ptrdiff_t under_way = 0;           // bytes of the request, and of a reply that waits
   };
 
-  absl::Status BeginCall(Incoming& in, const Transcoder::Match& match, std::string_view query,
+  struct Converting;
+  // A request whose message the other thread makes. Errors: it finds no room.
+  absl::Status BeginAside(Incoming& in, Transcoder::Match match, std::string_view query, Metadata metadata,
+                          Deadline deadline);
+  void Converted(Converting& request);
+  absl::Status BeginWith(const Asker& asker, const CatalogMethod& method, absl::StatusOr<std::string> message,
+                         Metadata metadata, Deadline deadline);
+  absl::Status BeginCall(const Asker& asker, const CatalogMethod& method, const std::string& message,
                          const Metadata& metadata, Deadline deadline);
-  absl::Status BeginStream(Incoming& in, Transcoder::Match match, std::string_view query, Metadata metadata,
-                           Deadline deadline);
+  absl::Status BeginStream(const Asker& asker, const CatalogMethod& method, RequestSource requests,
+                           Metadata metadata, Deadline deadline);
+  // A place for a stream of this client. Errors: RESOURCE_EXHAUSTED.
+  absl::Status TakePlace(const Asker& asker);
   absl::StatusOr<std::string> MessageOf(const Incoming& in, const Transcoder::Match& match,
                                         std::string_view query) const;
   // Errors: UNAVAILABLE if a request of `bytes` finds no room.
   absl::Status Admit(size_t bytes);
   void OnDone(Call* call, absl::Status&& status, std::string&& reply);
   void Answer(Call* call, const absl::Status& status, const std::string& reply);
+  void AnswerWith(Call* call, const std::function<HttpReply()>& make);
   void OnGivenUp(Call* call);
 
   const GatewayOptions& options_;
@@ -111,6 +135,8 @@ class TargetCalls {
   std::vector<Call*> free_calls_;
   std::deque<Call*> long_replies_;  // these wait
   std::vector<std::unique_ptr<StreamCall>> streams_;
+  size_t next_looked_at_ = 0;  // of streams_, by TakePlace()
+  Aside aside_;
 };
 
 }  // namespace curtail::gateway::internal

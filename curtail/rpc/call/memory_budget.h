@@ -16,7 +16,8 @@ namespace curtail::internal {
 // clients have not taken. It refuses nothing by itself. Thread-safe; no method blocks.
 class MemoryBudget {
  public:
-  // Connections that hold no more than this go on when the budget is exceeded.
+  // Connections that hold no more than their share go on when the budget is exceeded: so much, or an equal part of the
+  // budget where there are many.
   static constexpr size_t kShare = 256u << 10;
 
   explicit MemoryBudget(size_t most) : most_(static_cast<int64_t>(most)) {}
@@ -32,6 +33,12 @@ class MemoryBudget {
   }
   int64_t held() const { return held_.load(std::memory_order_relaxed); }
   bool over() const { return held() > most_; }
+  size_t share() const {
+    const int64_t all = std::max<int64_t>(1, connections_.load(std::memory_order_relaxed));
+    return std::min(kShare, static_cast<size_t>(most_ / all));
+  }
+  // A connection has come, or gone.
+  void AddConnections(int change) { connections_.fetch_add(change, std::memory_order_relaxed); }
   // The bytes that one message more may take: half of what is left.
   size_t room() const { return static_cast<size_t>(std::max<int64_t>(most_ - held(), 0)) / 2; }
   // The bytes that have to go so that an eighth of the budget is free again.
@@ -49,8 +56,9 @@ class MemoryBudget {
   const int64_t most_;
   std::function<void()> rose_ = [] {};
 
-  // Atomic: a counter; it orders nothing.
+  // Atomic: counters; they order nothing.
   std::atomic<int64_t> held_{0};
+  std::atomic<int64_t> connections_{0};
 };
 
 // The messages of one connection, as they are parsed. Thread-safe.

@@ -2,7 +2,7 @@
 #include "curtail/rpc/server/builtin_services.h"
 
 #include <algorithm>
-#include <atomic>
+#include <list>
 #include <map>
 #include <set>
 
@@ -175,39 +175,74 @@ class ReflectionService final : public Service {
   std::string_view FullName() const override { return name_; }
 
   std::vector<MethodHandler> Handlers() override {
-    return {AsyncStreamMethod("ServerReflectionInfo",
-                              [this](Context&, Exchange messages) { return Serve(*messages.stream); })};
+    return {AsyncStreamMethod("ServerReflectionInfo", [this](Context& context, Exchange messages) {
+      return Serve(context, *messages.stream);
+    })};
   }
 
  private:
   enum Request { kHost = 1, kByFile = 3, kBySymbol = 4, kByExtension = 5, kExtensionNumbers = 6, kList = 7 };
   enum Response { kValidHost = 1, kOriginal = 2, kFiles = 4, kNumbers = 5, kServices = 6, kError = 7 };
 
-  // Counts a stream as long as its coroutine lives.
-  class Place {
+  // The open streams, the one whose last request is longest ago first. Thread-safe.
+  class Streams {
+    struct Open {
+      Context& context;
+      bool gone = false;
+    };
+
    public:
-    explicit Place(std::atomic<int>& open) : open_(open), others_(open.fetch_add(1)) {}
-    ~Place() { open_.fetch_sub(1); }
-    Place(const Place&) = delete;
-    Place& operator=(const Place&) = delete;
-    int others() const { return others_; }
+    // A Place is of one stream, which it does not outlive. The stream that comes when there are too many takes that of
+    // the first, which is cancelled: that blocks nothing.
+    class Place {
+     public:
+      Place(Streams& all, Context& context) : all_(all) {
+        MutexLock lock(all.mu_);
+        if (all.open_.size() >= kMostReflectionStreams) {
+          const auto first = std::ranges::find(all.open_, false, &Open::gone);
+          if (first != all.open_.end()) first->gone = true, first->context.Cancel();
+        }
+        at_ = all.open_.insert(all.open_.end(), {context});
+      }
+      ~Place() {
+        MutexLock lock(all_.mu_);
+        all_.open_.erase(at_);
+      }
+      Place(const Place&) = delete;
+      Place& operator=(const Place&) = delete;
+
+      void Asks() {
+        MutexLock lock(all_.mu_);
+        all_.open_.splice(all_.open_.end(), all_.open_, at_);
+      }
+      // Another stream has taken it.
+      bool gone() const {
+        MutexLock lock(all_.mu_);
+        return at_->gone;
+      }
+
+     private:
+      Streams& all_;
+      std::list<Open>::iterator at_;
+    };
 
    private:
-    std::atomic<int>& open_;
-    const int others_;
+    Mutex mu_;
+    std::list<Open> open_ CURTAIL_GUARDED_BY(mu_);
   };
 
-  Coroutine Serve(MessageStream& stream) {
-    const Place place(open_);
-    if (place.others() >= kMostReflectionStreams) {
-      co_return absl::ResourceExhaustedError(
-          Join("this server has ", kMostReflectionStreams, " streams of ", name_, " open; close one"));
-    }
+  Coroutine Serve(Context& context, MessageStream& stream) {
+    Streams::Place place(streams_, context);
     std::string request, reply;
     while (co_await StepAwaiter(stream, StreamStep::Kind::kRead, &request)) {
+      place.Asks();
       absl::Status status = Answer(request, &reply);
       if (!status.ok()) co_return status;
       if (!co_await StepAwaiter(stream, StreamStep::Kind::kWrite, &reply)) break;
+    }
+    if (place.gone()) {
+      co_return absl::ResourceExhaustedError(Join("this server has ", kMostReflectionStreams, " streams of ",
+                                                  name_, ", and others asked later"));
     }
     co_return stream.status();
   }
@@ -305,8 +340,7 @@ class ReflectionService final : public Service {
   const std::string name_;
   const std::vector<std::string> services_;
   const std::shared_ptr<const DescriptorSource> descriptors_;
-  // Atomic. Streams that are open, and those that are refused meanwhile.
-  std::atomic<int> open_{0};
+  Streams streams_;
 };
 
 }  // namespace

@@ -82,7 +82,7 @@ void Housekeeper::Shed(TaskList* ready) {
   std::vector<std::pair<size_t, std::shared_ptr<Connection>>> holders;
   for (auto& connection : parts_.connections.All()) {
     const size_t charged = static_cast<ServerConnection&>(*connection).charged();
-    if (charged > MemoryBudget::kShare) holders.emplace_back(charged, std::move(connection));
+    if (charged > parts_.budget.share()) holders.emplace_back(charged, std::move(connection));
   }
   std::sort(holders.begin(), holders.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   int64_t excess = parts_.budget.excess();

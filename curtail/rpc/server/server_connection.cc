@@ -16,11 +16,13 @@ ServerConnection::ServerConnection(ServerParts& parts, UniqueFd fd, std::shared_
       clock_(parts.clock),
       peer_(std::move(peer)),
       charge_(parts.budget, parts.session.max_message_bytes) {
+  parts_.budget.AddConnections(1);
   if (parts.credits != nullptr) account_.emplace(parts.credits.get());
 }
 
 ServerConnection::~ServerConnection() {
   clock_->Disarm(*this);
+  parts_.budget.AddConnections(-1);
   parts_.budget.Add(-static_cast<int64_t>(charged()));  // it was never registered
 }
 

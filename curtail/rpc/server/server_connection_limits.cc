@@ -9,7 +9,7 @@
 //   L2  What waits for the client cannot be waited for with a pause, since the bytes that it needs (the rest of a
 //       request, a WINDOW_UPDATE) may be among those that stay in the socket. So while such calls hold too much,
 //       new ones are refused; and when the budget is exceeded, the Housekeeper has the greatest holders end them.
-//   L3  Connections below MemoryBudget::kShare are not touched: whoever holds little is served during an attack.
+//   L3  Connections below MemoryBudget::share() are not touched: whoever holds little is served during an attack.
 //   L4  Inflating. A connection has a share of a thread's time for messages that inflate to more than eight times their
 //       size: kInflateBytes, then kInflateRest. Meanwhile its bytes stay in the socket. The more connections rest, the
 //       longer each does, so that all of them together have one share in kInflateEach. What messages take once they are
@@ -93,10 +93,10 @@ void ServerConnection::Charge(size_t memory) {
   parts_.budget.Add(static_cast<int64_t>(memory) -
                     static_cast<int64_t>(charged_.load(std::memory_order_relaxed)));
   charged_.store(memory, std::memory_order_relaxed);
-  const bool over = parts_.budget.over() && memory > MemoryBudget::kShare;  // L3
+  const bool over = parts_.budget.over() && memory > parts_.budget.share();  // L3
   const size_t most = parts_.session.max_partial_bytes;
-  unended_limit_ = over ? MemoryBudget::kShare : std::max(most, parts_.session.max_message_bytes);
-  const size_t limit = over ? MemoryBudget::kShare : most;
+  unended_limit_ = over ? parts_.budget.share() : std::max(most, parts_.session.max_message_bytes);
+  const size_t limit = over ? parts_.budget.share() : most;
   session().LimitHeld(limit > unended_ ? limit - unended_ : 0, over ? 0 : parts_.session.max_message_bytes);
   const size_t replies = session().queued_bytes();
   refusing_ = over || replies > kMaxReplies ||
