@@ -13,8 +13,20 @@
 
 namespace curtail::deploy {
 
+namespace {
+
+// "HOST:PORT" of a URL of a store, such as rediss://HOST:PORT?ca=FILE; any other text as it is.
+std::string PlaceOf(const std::string& address) {
+  const size_t scheme = address.find("://");
+  if (scheme == std::string::npos) return address;
+  const size_t begin = scheme + 3;
+  return address.substr(begin, address.find_first_of("/?", begin) - begin);
+}
+
+}  // namespace
+
 bool Accepts(const std::string& address, Nanos timeout) {
-  const absl::StatusOr<std::vector<Address>> resolved = Address::ResolveAll(address);
+  const absl::StatusOr<std::vector<Address>> resolved = Address::ResolveAll(PlaceOf(address));
   if (!resolved.ok()) return false;
   for (const Address& at : *resolved) {
     const internal::UniqueFd fd(socket(at.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));

@@ -100,6 +100,7 @@ absl::StatusOr<std::unique_ptr<Stream>> Stream::Open(const StoreAddress& address
     const auto left = static_cast<int64_t>(address.sockets.size() - i);
     const Deadline part = left == 1 ? deadline : Deadline::In(deadline.Remaining() / left);
     failure = stream->Connect(to, part);
+    if (failure.ok() && address.tls != nullptr) failure = stream->Secure(address, part);
     if (!failure.ok()) continue;
     stream->stands_ = true;
     counts->stood.fetch_add(1, std::memory_order_relaxed);
@@ -130,6 +131,42 @@ absl::Status Stream::Connect(const Address& to, Deadline deadline) {
       Join(peer_, " cannot be reached: ", StreamErrorText(error), "; is it running?"));
 }
 
+absl::Status Stream::Secure(const StoreAddress& address, Deadline deadline) {
+  tls_ = std::make_unique<TlsChannel>(address.tls, address.host, fd_);
+  while (true) {
+    const uint32_t ticket = Ticket();
+    const TlsChannel::Step step = tls_->Handshake();
+    if (step == TlsChannel::Step::kDone) return absl::OkStatus();
+    absl::Status waited = AwaitStep(step, ticket, deadline);
+    if (absl::IsDeadlineExceeded(waited))
+      return absl::DeadlineExceededError(Join(Message(waited), ": does it speak TLS?"));
+    if (!waited.ok()) return waited;
+  }
+}
+
+absl::Status Stream::AwaitStep(TlsChannel::Step step, uint32_t ticket, Deadline deadline) {
+  if (step == TlsChannel::Step::kEnded) return tls_->Explain(peer_);
+  if (Wait(step == TlsChannel::Step::kReads ? POLLIN : POLLOUT, ticket, deadline)) return absl::OkStatus();
+  return Late();
+}
+
+absl::Status Stream::SendSecured(std::initializer_list<std::string_view> parts, Deadline deadline) {
+  std::string bytes;
+  for (const std::string_view part : parts) bytes += part;
+  for (std::string_view left = bytes; !left.empty();) {
+    const uint32_t ticket = Ticket();
+    size_t moved = 0;
+    const TlsChannel::Step step = tls_->Write(left, &moved);
+    if (step == TlsChannel::Step::kDone) {
+      left.remove_prefix(moved);
+      continue;
+    }
+    if (step == TlsChannel::Step::kEnded) return Closed(Message(tls_->Explain(peer_)));
+    if (absl::Status waited = AwaitStep(step, ticket, deadline); !waited.ok()) return waited;
+  }
+  return absl::OkStatus();
+}
+
 uint32_t Stream::Ticket() const { return events_ == nullptr ? 0 : events_->parker.Ticket(); }
 
 bool Stream::Wait(short events, uint32_t ticket, Deadline deadline) {
@@ -154,6 +191,7 @@ absl::Status Stream::Send(std::initializer_list<std::string_view> parts, Deadlin
   // An answer is never there so soon that a read before the wait would be worth it.
   empty_ = true;
   ticket_ = Ticket();
+  if (tls_ != nullptr) return SendSecured(parts, deadline);
   std::array<iovec, kMaxParts> pieces;
   size_t count = 0;
   for (const std::string_view part : parts) {
@@ -204,6 +242,14 @@ ssize_t Stream::ReadSome() {
     buffer_ = std::make_unique_for_overwrite<char[]>(capacity_);
   }
   Reserve(filled_ + 1);
+  if (tls_ != nullptr) {
+    size_t moved = 0;
+    const TlsChannel::Step step = tls_->Read(buffer_.get() + filled_, capacity_ - filled_, &moved);
+    filled_ += moved;
+    if (step == TlsChannel::Step::kDone) return static_cast<ssize_t>(moved);
+    errno = EAGAIN;
+    return step == TlsChannel::Step::kEnded ? 0 : -1;
+  }
   const ssize_t got = recv(fd_, buffer_.get() + filled_, capacity_ - filled_, 0);
   if (got > 0) filled_ += static_cast<size_t>(got);
   return got;

@@ -22,6 +22,7 @@
 #include "curtail/base/clock.h"
 #include "curtail/exec/poller.h"
 #include "curtail/store/address.h"
+#include "curtail/store/tls.h"
 
 namespace curtail {
 
@@ -36,7 +37,8 @@ class Stream {
  public:
   // Connects to one of the addresses, tried in their order. `store` names the store in messages.
   // `poller` null: for threads. REQUIRES: there is an address. Errors: UNAVAILABLE with the reason
-  // of the last address, DEADLINE_EXCEEDED.
+  // of the last address, DEADLINE_EXCEEDED; FAILED_PRECONDITION over TLS, if its certificate is not
+  // taken.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<Stream>> Open(const StoreAddress& address,
                                                                     std::string_view store,
                                                                     std::shared_ptr<Poller> poller,
@@ -63,6 +65,10 @@ class Stream {
   Stream(int fd, std::string peer, std::shared_ptr<Poller> poller, internal::TargetConnections* counts);
 
   absl::Status Connect(const Address& to, Deadline deadline);
+  absl::Status Secure(const StoreAddress& address, Deadline deadline);
+  absl::Status SendSecured(std::initializer_list<std::string_view> parts, Deadline deadline);
+  // Waits for the event that TLS asks for. Errors: as Send() and Open().
+  absl::Status AwaitStep(TlsChannel::Step step, uint32_t ticket, Deadline deadline);
   // Reads once; more than 0: bytes, 0: closed, -1: none now or an error (errno).
   ssize_t ReadSome();
   void Reserve(size_t bytes);
@@ -82,6 +88,7 @@ class Stream {
   internal::TargetConnections& counts_;  // thread-safe by itself
 
   // Owned by the request that uses it.
+  std::unique_ptr<TlsChannel> tls_;  // null: plain text
   std::unique_ptr<char[]> buffer_;
   size_t capacity_ = 0;
   size_t filled_ = 0;

@@ -8,6 +8,7 @@
 #include <new>
 #include <utility>
 
+#include "curtail/base/read_file.h"
 #include "curtail/base/strings.h"
 #include "curtail/store/redis/redis_replies.h"
 
@@ -21,7 +22,7 @@ struct ErrorCode {
   std::string_view word;  // the first of the message
   absl::StatusCode code;
 };
-constexpr std::array<ErrorCode, 11> kErrors = {{
+constexpr std::array<ErrorCode, 12> kErrors = {{
     {"OOM", absl::StatusCode::kResourceExhausted},
     {"LOADING", absl::StatusCode::kUnavailable},
     {"BUSY", absl::StatusCode::kUnavailable},
@@ -30,10 +31,40 @@ constexpr std::array<ErrorCode, 11> kErrors = {{
     {"MISCONF", absl::StatusCode::kUnavailable},
     {"NOAUTH", absl::StatusCode::kPermissionDenied},
     {"NOPERM", absl::StatusCode::kPermissionDenied},
+    {"WRONGPASS", absl::StatusCode::kPermissionDenied},
     {"WRONGTYPE", absl::StatusCode::kFailedPrecondition},
     {"BUSYGROUP", absl::StatusCode::kAlreadyExists},
     {"NOGROUP", absl::StatusCode::kNotFound},
 }};
+
+constexpr size_t kMaxPassword = 64u << 10;
+
+std::string FromEnvironment(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// The password, and where it is from; empty: there is none. Errors: FAILED_PRECONDITION.
+struct Password {
+  std::string text, origin;
+};
+absl::StatusOr<Password> FindPassword(const StoreAddress& address) {
+  std::string file = address.password_file;
+  if (file.empty()) file = FromEnvironment("REDIS_PASSWORD_FILE");
+  if (file.empty()) return Password{FromEnvironment("REDIS_PASSWORD"), "REDIS_PASSWORD"};
+  absl::StatusOr<std::string> text = ReadWholeFile(file, kMaxPassword);
+  if (!text.ok())
+    return absl::FailedPreconditionError(
+        Join("redis ", address.text, ": no password: ", Message(text.status())));
+  while (text->ends_with('\n') || text->ends_with('\r')) text->pop_back();
+  if (text->empty())
+    return absl::FailedPreconditionError(Join("redis ", address.text, ": no password: ", file, " is empty"));
+  return Password{*std::move(text), file};
+}
+
+bool AsksForPassword(const RedisReply& reply) {
+  return reply.kind == RedisReply::Kind::kError && reply.text.starts_with("NOAUTH");
+}
 
 }  // namespace
 
@@ -88,6 +119,37 @@ absl::Status Redis::Exchange(const RedisBatch& batch, Deadline deadline, Stream&
   return absl::UnavailableError(Join("redis ", address(), " answered what was not asked"));
 }
 
+absl::Status Redis::Take(Deadline deadline, StreamPool::Lease* lease) {
+  if (absl::Status taken = pool_.Take(false, deadline, lease); !taken.ok()) return taken;
+  // Redis was restarted, or closed what was idle for long.
+  if (lease->reused() && (*lease)->TryReceive() != Stream::State::kQuiet) {
+    lease->Remove();
+    if (absl::Status taken = pool_.Take(true, deadline, lease); !taken.ok()) return taken;
+  }
+  if (lease->reused()) return absl::OkStatus();
+  absl::Status in = LogIn(deadline, **lease);
+  if (!in.ok()) lease->Remove();
+  return in;
+}
+
+absl::Status Redis::LogIn(Deadline deadline, Stream& stream) const {
+  const absl::StatusOr<Password> password = FindPassword(pool_.address());
+  if (!password.ok()) return password.status();
+  if (password->text.empty()) return absl::OkStatus();
+  std::string user = pool_.address().user;
+  if (user.empty()) user = FromEnvironment("REDIS_USER");
+  RedisBatch batch;
+  if (user.empty()) batch.Add({"AUTH", password->text});
+  else batch.Add({"AUTH", user, password->text});
+  std::vector<RedisReply> replies;
+  if (absl::Status sent = Exchange(batch, deadline, stream, &replies); !sent.ok()) return sent;
+  const absl::Status taken = replies.front().status();
+  if (taken.ok()) return taken;
+  return absl::PermissionDeniedError(Join("redis ", address(), " does not take the password of ",
+                                          password->origin, user.empty() ? "" : Join(" for the user ", user),
+                                          ": ", Message(taken)));
+}
+
 absl::StatusOr<std::vector<RedisReply>> Redis::Run(const RedisBatch& batch, Deadline deadline) {
   std::vector<RedisReply> replies;
   if (batch.size() == 0) return replies;
@@ -95,17 +157,14 @@ absl::StatusOr<std::vector<RedisReply>> Redis::Run(const RedisBatch& batch, Dead
     return absl::DeadlineExceededError(Join("redis ", address(), " was not asked: no time is left"));
   }
   StreamPool::Lease lease;
-  if (absl::Status taken = pool_.Take(false, deadline, &lease); !taken.ok()) return taken;
-  // Redis was restarted, or closed what was idle for long.
-  if (lease.reused() && lease->TryReceive() != Stream::State::kQuiet) {
-    lease.Remove();
-    if (absl::Status taken = pool_.Take(true, deadline, &lease); !taken.ok()) return taken;
-  }
+  if (absl::Status taken = Take(deadline, &lease); !taken.ok()) return taken;
   replies.reserve(batch.size());
   if (absl::Status status = Exchange(batch, deadline, *lease, &replies); !status.ok()) {
     lease.Remove();
     return status;
   }
+  // It got a password since; the next connection logs in.
+  if (AsksForPassword(replies.front())) lease.Remove();
   return replies;
 }
 
@@ -114,7 +173,13 @@ absl::StatusOr<RedisReply> Redis::Run(std::initializer_list<std::string_view> wo
   batch.Add(words);
   absl::StatusOr<std::vector<RedisReply>> replies = Run(batch, deadline);
   if (!replies.ok()) return replies.status();
-  if (absl::Status status = replies->front().status(); !status.ok()) return status;
+  if (absl::Status status = replies->front().status(); !status.ok()) {
+    if (!AsksForPassword(replies->front())) return status;
+    return absl::PermissionDeniedError(
+        Join("redis ", address(),
+             " asks for a password: set REDIS_PASSWORD_FILE, or write the address as "
+             "redis://HOST:PORT?password-file=FILE"));
+  }
   return std::move(replies->front());
 }
 

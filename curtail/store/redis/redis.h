@@ -60,10 +60,16 @@ class RedisBatch {
   size_t size_ = 0;
 };
 
-// A Redis connects on first use, and again when Redis was restarted. Thread-safe. Every call waits
-// as the threading model in force waits (stream.h), and until `deadline` at most. Errors of all
-// calls: DEADLINE_EXCEEDED; UNAVAILABLE if Redis cannot be reached, is gone or does not speak its
-// protocol; RESOURCE_EXHAUSTED if the replies are larger than RedisOptions allows.
+// A Redis connects on first use, and again when Redis was restarted. It logs in on each new
+// connection if its address names a file of the password, or the environment has one:
+// REDIS_PASSWORD_FILE names a file, else REDIS_PASSWORD is the password; REDIS_USER is for
+// addresses without a user. A file is read at each connection, so a password may change.
+//
+// Thread-safe. Every call waits as the threading model in force waits (stream.h), and until
+// `deadline` at most. Errors of all calls: DEADLINE_EXCEEDED; UNAVAILABLE if Redis cannot be
+// reached, is gone or does not speak its protocol; RESOURCE_EXHAUSTED if the replies are larger
+// than RedisOptions allows. PERMISSION_DENIED if it does not take the password; FAILED_PRECONDITION
+// if its certificate or the file of the password cannot be used.
 class Redis {
  public:
   explicit Redis(StoreAddress address, RedisOptions options = {});
@@ -84,6 +90,9 @@ class Redis {
   [[nodiscard]] absl::Status Check(Deadline deadline);
 
  private:
+  // A new connection, or a used one that still stands, on which this client is logged in.
+  absl::Status Take(Deadline deadline, StreamPool::Lease* lease);
+  absl::Status LogIn(Deadline deadline, Stream& stream) const;
   absl::Status Exchange(const RedisBatch& batch, Deadline deadline, Stream& stream,
                         std::vector<RedisReply>* replies) const;
 

@@ -37,7 +37,8 @@ class PostgresqlSession final : public SqlSession {
   struct Options {
     // "unix:PATH" or "HOST:PORT", or several with commas between them: a primary and its standbys, in any order. PATH is
     // a socket as servers make it, DIR/.s.PGSQL.NUMBER, or a link to one. What else libpq wants to know is in its
-    // environment: PGUSER, PGPASSWORD, PGDATABASE (postgres), PGSSLMODE.
+    // environment: PGUSER, PGPASSWORD, PGDATABASE (postgres), PGSSLMODE. PGPASSWORD_FILE names a file that has the
+    // password alone.
     std::string address;
     std::string schema;
     Nanos patience = std::chrono::seconds(5);

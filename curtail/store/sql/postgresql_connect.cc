@@ -15,12 +15,38 @@
 #include <optional>
 #include <thread>
 
+#include "curtail/base/read_file.h"
 #include "curtail/base/strings.h"
 #include "curtail/store/sql/postgresql.h"
 #include "curtail/store/sql/postgresql_values.h"
 
 namespace curtail::internal {
 namespace {
+
+constexpr size_t kMaxPassword = 64u << 10;
+
+// The password of the file that PGPASSWORD_FILE names; empty: there is none, and libpq takes its own. Errors:
+// FAILED_PRECONDITION.
+absl::StatusOr<std::string> PasswordOfFile() {
+  const char* const file = std::getenv("PGPASSWORD_FILE");
+  if (file == nullptr || *file == '\0') return std::string();
+  absl::StatusOr<std::string> password = ReadWholeFile(file, kMaxPassword);
+  if (!password.ok())
+    return absl::FailedPreconditionError(Join("PGPASSWORD_FILE: ", Message(password.status())));
+  while (password->ends_with('\n') || password->ends_with('\r')) password->pop_back();
+  if (password->empty()) return absl::FailedPreconditionError(Join("PGPASSWORD_FILE: ", file, " is empty"));
+  return password;
+}
+
+// The remedy for a connection that no repetition makes; empty: it may be made later.
+std::string_view RemedyFor(std::string_view reason) {
+  if (reason.find("password authentication failed") != reason.npos ||
+      reason.find("no password supplied") != reason.npos)
+    return "; PGPASSWORD_FILE or PGPASSWORD has the password, PGUSER the user";
+  if (reason.find("certificate") != reason.npos)
+    return "; PGSSLROOTCERT names the file of the authority, PGSSLMODE says how much is checked";
+  return "";
+}
 
 constexpr Nanos kPauseOfConnect = std::chrono::milliseconds(50);
 // Ahead of the end of a wait in which libpq may compute.
@@ -218,20 +244,24 @@ absl::Status PostgresqlSession::ReachPresent() {
                                     options_.sync ? ""
                                     : several()   ? " -c synchronous_commit=remote_write"
                                                   : " -c synchronous_commit=off");
-  const std::array<const char*, 9> keys = {"host",       "port",
-                                           "dbname",     "client_encoding",
-                                           "options",    "target_session_attrs",
-                                           "gssencmode", "application_name",
-                                           nullptr};
-  const std::array<const char*, 9> values = {place->host.c_str(),
-                                             place->port.c_str(),
-                                             database == nullptr ? "postgres" : database,
-                                             "UTF8",
-                                             settings.c_str(),
-                                             several() ? "read-write" : "any",
-                                             "disable",
-                                             "curtail",
-                                             nullptr};
+  const absl::StatusOr<std::string> password = PasswordOfFile();
+  if (!password.ok()) return password.status();
+  // An empty value stands for libpq's own.
+  const std::array<const char*, 10> keys = {"host",       "port",
+                                            "dbname",     "client_encoding",
+                                            "options",    "target_session_attrs",
+                                            "gssencmode", "application_name",
+                                            "password",   nullptr};
+  const std::array<const char*, 10> values = {place->host.c_str(),
+                                              place->port.c_str(),
+                                              database == nullptr ? "postgres" : database,
+                                              "UTF8",
+                                              settings.c_str(),
+                                              several() ? "read-write" : "any",
+                                              "disable",
+                                              "curtail",
+                                              password->c_str(),
+                                              nullptr};
   connection_ = PQconnectStartParams(keys.data(), values.data(), /*expand_dbname=*/0);
   if (connection_ == nullptr) return absl::ResourceExhaustedError("no memory for a connection");
   PQsetNoticeReceiver(connection_, [](void*, const PGresult*) {}, nullptr);
@@ -239,7 +269,11 @@ absl::Status PostgresqlSession::ReachPresent() {
     Drop();
     return shaken;
   }
-  if (PQstatus(connection_) != CONNECTION_OK) return Lost("cannot be reached");
+  if (PQstatus(connection_) != CONNECTION_OK) {
+    const std::string_view remedy = RemedyFor(LineOf(PQerrorMessage(connection_)));
+    const absl::Status lost = Lost("cannot be reached");
+    return remedy.empty() ? lost : absl::PermissionDeniedError(Join(Message(lost), remedy));
+  }
   was_there_ = true;
   return PQsetnonblocking(connection_, 1) == 0 && PQenterPipelineMode(connection_) == 1 ? absl::OkStatus()
                                                                                         : Lost();

@@ -48,7 +48,8 @@ struct SqlOptions {
   // The server, "unix:PATH" or "HOST:PORT", or several with commas between them: a primary, which
   // answers all calls, and its standbys, in any order. PATH is a socket as servers make it,
   // DIR/.s.PGSQL.NUMBER, or a link to one. libpq takes the rest from its environment: PGUSER,
-  // PGPASSWORD, PGDATABASE (postgres), PGSSLMODE. Empty: SQLite.
+  // PGPASSWORD, PGDATABASE (postgres), PGSSLMODE (verify-full), PGSSLROOTCERT. PGPASSWORD_FILE
+  // names a file that has the password alone. Empty: SQLite.
   std::string postgresql = {};
   // The schema: migrations[i] is a script that leads from version i to i + 1.
   std::vector<std::string> migrations;
