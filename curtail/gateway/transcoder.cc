@@ -2,6 +2,7 @@
 #include "curtail/gateway/transcoder.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -19,6 +20,7 @@
 #include "google/protobuf/util/json_util.h"
 #include "google/protobuf/util/type_resolver.h"
 #include "google/protobuf/util/type_resolver_util.h"
+#include "google/rpc/error_details.pb.h"
 
 namespace curtail::gateway {
 namespace {
@@ -197,9 +199,33 @@ int HttpStatusOf(absl::StatusCode code) {
 
 struct Transcoder::Impl {
   explicit Impl(const pb::DescriptorPool* pool)
-      : resolver(pb::util::NewTypeResolverForDescriptorPool(kTypeUrl, pool)), factory(pool) {}
+      : resolver(pb::util::NewTypeResolverForDescriptorPool(kTypeUrl, pool)),
+        usual(google::rpc::ErrorInfo::descriptor()->file()->pool()),
+        usual_resolver(pb::util::NewTypeResolverForDescriptorPool(kTypeUrl, usual)),
+        described(pool),
+        factory(pool) {}
+
+  // A message of the type that `url` names as JSON; nothing if no file describes the type, or it is malformed.
+  std::optional<Json> Print(std::string_view url, const std::string& bytes) const {
+    const std::string name(url.substr(url.rfind('/') + 1));
+    const pb::Descriptor* type = described == nullptr ? nullptr : described->FindMessageTypeByName(name);
+    const bool theirs = type != nullptr;
+    if (!theirs) type = usual->FindMessageTypeByName(name);
+    if (type == nullptr) return std::nullopt;
+    std::string text;
+    const auto printed =
+        pb::util::BinaryToJsonString((theirs ? resolver : usual_resolver).get(), UrlOf(*type), bytes, &text);
+    if (!printed.ok()) return std::nullopt;
+    Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+    if (json.is_discarded()) return std::nullopt;
+    return json;
+  }
 
   const std::unique_ptr<pb::util::TypeResolver> resolver;
+  // google/rpc/error_details.proto, for servers that do not describe it.
+  const pb::DescriptorPool* const usual;
+  const std::unique_ptr<pb::util::TypeResolver> usual_resolver;
+  const pb::DescriptorPool* const described;  // the server's
   // Thread-safe by itself.
   mutable pb::DynamicMessageFactory factory;
 };
@@ -361,7 +387,17 @@ absl::StatusOr<std::string> Transcoder::Reply(const Route& route, std::string_vi
 std::string Transcoder::Error(const absl::Status& status) const {
   Json details = Json::array();
   status.ForEachPayload([&](absl::string_view url, const absl::Cord& payload) {
-    details.push_back({{"@type", std::string(url)}, {"value", wire::Base64Encode(std::string(payload))}});
+    const std::string bytes(payload);
+    Json detail = {{"@type", std::string(url)}};
+    const std::optional<Json> json = impl_->Print({url.data(), url.size()}, bytes);
+    // Those have forms of their own.
+    const bool well_known = absl::StrContains(url, "/google.protobuf.");
+    if (json && json->is_object() && !well_known) {
+      detail.update(*json);
+    } else {
+      detail["value"] = json ? *json : Json(wire::Base64Encode(bytes));
+    }
+    details.push_back(std::move(detail));
   });
   return Compact({{"code", static_cast<int>(status.code())},
                   {"message", std::string(Message(status))},

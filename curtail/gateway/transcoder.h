@@ -77,7 +77,8 @@ class Transcoder {
   [[nodiscard]] static absl::StatusOr<RawReply> Raw(std::string_view bytes);
   // A serialized reply as JSON. Errors: INTERNAL (no such message).
   [[nodiscard]] absl::StatusOr<std::string> Reply(const Route& route, std::string_view bytes) const;
-  // An error as JSON: {"code": 5, "message": "...", "details": [...]}.
+  // An error as JSON: {"code": 5, "message": "...", "details": [...]}. A detail of a type that the catalog or
+  // google/rpc/error_details.proto describes is JSON; another one has "value", its bytes in base64.
   std::string Error(const absl::Status& status) const;
 
   // The most specific first.

@@ -7,10 +7,14 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 
 #include "curtail/base/strings.h"
 #include "curtail/base/temp_dir_testing.h"
+#include "curtail/rpc/status_details.h"
+#include "google/rpc/error_details.pb.h"
 
 namespace curtail::gateway {
 namespace {
@@ -93,6 +97,35 @@ TEST_F(TranscoderTest, ARuleThatCannotBeMappedIsLeftOutAlone) {
   EXPECT_THAT(transcoder->warnings(),
               ElementsAre(HasSubstr("method /t.S/Bad: its path names a field that is not there: nothing"),
                           HasSubstr("method /t.S/Worse: path \"no path\"")));
+}
+
+TEST_F(TranscoderTest, DetailsOfAnErrorAreJson) {
+  absl::Status status = absl::InvalidArgumentError("no such shelf");
+  google::rpc::BadRequest request;
+  request.add_field_violations()->set_field("shelf");
+  request.mutable_field_violations(0)->set_description("from 1 to 9");
+  AddDetail(status, request);
+  google::rpc::RetryInfo retry;
+  retry.mutable_retry_delay()->set_seconds(2);
+  AddDetail(status, retry);
+  status.SetPayload("type.googleapis.com/t.M", absl::Cord("\x0a\x01n\x12\x01t"));
+  status.SetPayload("example.com/google.protobuf.Duration", absl::Cord("\x08\x03"));
+  status.SetPayload("type.googleapis.com/t.Unknown", absl::Cord("\xff"));
+  status.SetPayload("type.googleapis.com/google.rpc.Help", absl::Cord("\xff"));
+  const auto transcoder = Of(Method("Get", R"(get: "/v1/{name}")"));
+  const auto json = nlohmann::json::parse(transcoder->Error(status));
+  EXPECT_EQ(json["code"], 3);
+  std::set<std::string> details;
+  for (const auto& detail : json["details"]) details.insert(detail.dump());
+  EXPECT_THAT(
+      details,
+      testing::UnorderedElementsAre(
+          R"({"@type":"type.googleapis.com/google.rpc.BadRequest","fieldViolations":[{"description":"from 1 to 9","field":"shelf"}]})",
+          R"({"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"2s"})",
+          R"({"@type":"type.googleapis.com/t.M","name":"n","tag":"t"})",
+          R"({"@type":"example.com/google.protobuf.Duration","value":"3s"})",
+          R"({"@type":"type.googleapis.com/t.Unknown","value":"/w=="})",
+          R"({"@type":"type.googleapis.com/google.rpc.Help","value":"/w=="})"));
 }
 
 }  // namespace

@@ -194,12 +194,22 @@ def check_replacement(gateway, server_address):
     print("replaced under load:", counts)
 
 
+def check_documents(gateway):
+    page = subprocess.run([gateway, "--man"], text=True, capture_output=True, check=True, timeout=MAX_WAIT_S).stdout
+    assert page.startswith(".TH CURTAIL-GATEWAY 1 ") and "\\-\\-forward\\-header" in page, page[:300]
+    for shell in ("bash", "zsh", "fish"):
+        script = subprocess.run([gateway, "--completion", shell], text=True, capture_output=True, check=True,
+                                timeout=MAX_WAIT_S).stdout
+        assert "forward-header" in script and "curtail-gateway" in script, (shell, script[:300])
+
+
 def main():
     gateway, library_server, *sanitized = sys.argv[1:]
     server, server_address = start(library_server, "--listen", "127.0.0.1:0")
     front = None
     try:
         front, address = start(gateway, server_address, "--listen", "127.0.0.1:0")
+        check_documents(gateway)
         check_answers(address)
         check_refuses(gateway, server_address, address)
         check_tls(gateway, server_address)

@@ -16,6 +16,7 @@
 #include "curtail/gateway/gateway.h"
 #include "curtail/gateway/page/page.h"
 #include "curtail/rpc/retries.h"
+#include "tools/docs/program_docs.h"
 
 namespace curtail::gateway {
 namespace {
@@ -117,6 +118,9 @@ void AddFlags(CLI::App& app, Flags* f) {
       ->capture_default_str();
   app.add_flag("--tls", f->tls, "Speak TLS to the target");
   app.add_option("--ca-file", f->tls_options.ca_file, "With --tls: the authorities to trust [the system's]");
+  app.add_flag("--man", "Print the man page and stop: curtail-gateway --man | man -l -");
+  app.add_option("--completion", "Print the completion of this shell and stop: bash, zsh or fish")
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
   app.footer(kFooter);
 }
 
@@ -189,6 +193,14 @@ void Say(const std::string& text) {
   std::cout << text << std::endl;
 }
 
+// The text that --man or --completion, alone, asks for; else nothing.
+std::string DocumentOf(const CLI::App& app, int argc, char** argv) {
+  const std::string_view flag = argc > 1 ? argv[1] : "";
+  if (argc == 2 && flag == "--man") return tool::ProgramManPage(app, "curtail-gateway", CURTAIL_VERSION);
+  if (argc == 3 && flag == "--completion") return tool::ProgramCompletion(app, "curtail-gateway", argv[2]);
+  return "";
+}
+
 int Main(int argc, char** argv) {
   // Before any thread starts, so that the signals come to sigwait() alone.
   sigset_t signals;
@@ -200,6 +212,10 @@ int Main(int argc, char** argv) {
   CLI::App app("HTTP/1.1 and HTTP/2 in front of a gRPC server: JSON for curl, gRPC-Web for browsers");
   Flags flags;
   AddFlags(app, &flags);
+  if (const std::string document = DocumentOf(app, argc, argv); !document.empty()) {
+    std::cout << document;
+    return 0;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

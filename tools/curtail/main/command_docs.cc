@@ -12,27 +12,13 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "curtail/load/message/internal/closest.h"
+#include "tools/docs/program_docs.h"
 
 namespace curtail::tool {
 namespace {
 
 std::vector<const CLI::App*> CommandsOf(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App*) { return true; });
-}
-
-// Those with dashes; the words that follow a command are not among them.
-std::vector<const CLI::Option*> FlagsOf(const CLI::App& app) {
-  return app.get_options([](const CLI::Option* option) { return option->nonpositional(); });
-}
-
-bool TakesValue(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
-
-// "-d", "--detach".
-std::vector<std::string> NamesOf(const CLI::Option& option) {
-  std::vector<std::string> names;
-  for (const std::string& name : option.get_snames()) names.push_back("-" + name);
-  for (const std::string& name : option.get_lnames()) names.push_back("--" + name);
-  return names;
 }
 
 std::string FlagWords(const CLI::App& app) {
@@ -67,57 +53,6 @@ std::string CommandNames(const CLI::App& app) {
 
 // ----- the man page --------------------------------------------------------------------------------------------------
 
-std::string Roff(std::string_view text) {
-  std::string out;
-  for (const absl::string_view line : absl::StrSplit(std::string(text), '\n')) {
-    const bool control = absl::StartsWith(line, ".") || absl::StartsWith(line, "'");
-    absl::StrAppend(&out, control ? "\\&" : "", absl::StrReplaceAll(line, {{"\\", "\\e"}, {"-", "\\-"}}),
-                    "\n");
-  }
-  return out;
-}
-
-// A text below a command: lines that are set in are kept as they are, the others are filled.
-std::string ProseInRoff(std::string_view text) {
-  std::string out;
-  bool kept = false;
-  for (const absl::string_view line : absl::StrSplit(std::string(text), '\n')) {
-    const bool keep = absl::StartsWith(line, "  ");
-    if (keep != kept) absl::StrAppend(&out, keep ? ".nf\n" : ".fi\n.PP\n");
-    kept = keep;
-    absl::StrAppend(&out, line.empty() ? ".PP\n" : Roff(std::string(line)));
-  }
-  return absl::StrCat(".PP\n", out, kept ? ".fi\n" : "");
-}
-
-// The name of a flag's value: the words in capitals with which its description begins, "NAME=VALUE: a variable", or VALUE.
-// They leave the description.
-std::string TakeValueName(const CLI::Option& option, std::string* description) {
-  if (!TakesValue(option)) return "";
-  std::string name = "VALUE";
-  const size_t colon = description->find(": ");
-  const std::string begin = description->substr(0, std::min(colon, description->size()));
-  if (colon != std::string::npos &&
-      begin.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ=,.>:") == std::string::npos) {
-    name = begin;
-    description->erase(0, colon + 2);
-  }
-  return option.get_items_expected_min() == 0 ? absl::StrCat(" [", name, "]") : absl::StrCat(" ", name);
-}
-
-std::string FlagsInRoff(const CLI::App& app) {
-  std::string text;
-  for (const CLI::Option* option : FlagsOf(app)) {
-    std::string description = option->get_description();
-    const std::string value = TakeValueName(*option, &description);
-    absl::StrAppend(&text, ".TP\n.B ", Roff(absl::StrCat(absl::StrJoin(NamesOf(*option), ", "), value)));
-    const std::string usual = option->get_default_str();
-    absl::StrAppend(&text,
-                    Roff(absl::StrCat(description, usual.empty() ? "" : absl::StrCat(" [", usual, "]"))));
-  }
-  return text;
-}
-
 std::string CommandInRoff(const CLI::App& command) {
   std::string synopsis = absl::StrCat("curtail ", command.get_name());
   std::string words;
@@ -137,19 +72,10 @@ std::string CommandInRoff(const CLI::App& command) {
 
 // ----- completion: values -------------------------------------------------------------------------------------------
 
-// The values of a flag that takes few; nothing for others.
-std::string ValuesOf(const CLI::Option& option) {
-  const std::string type = option.get_type_name();  // "TEXT:{kubernetes,helm,compose}"
-  const size_t begin = type.find('{'), end = type.find('}');
-  if (begin == std::string::npos || end == std::string::npos) return "";
-  const std::string set = type.substr(begin + 1, end - begin - 1);
-  return absl::StrReplaceAll(set, {{",", " "}});
-}
-
 // True for commands whose first word names an application that is up.
 bool TakesRunning(const CLI::App& command) {
-  static constexpr std::string_view kSuch[] = {"down",  "failover", "logs",   "ps",  "restart",
-                                               "scale", "status",   "switch", "top", "traces"};
+  static constexpr std::string_view kSuch[] = {"down",  "failover", "loglevel", "logs", "ps",    "restart",
+                                               "scale", "status",   "switch",   "top",  "traces"};
   return std::ranges::count(kSuch, command.get_name()) > 0;
 }
 
@@ -210,16 +136,6 @@ complete -o default -F _curtail curtail
   return text;
 }
 
-// In single quotes, as zsh and fish read it.
-std::string Quoted(std::string_view text) {
-  return absl::StrCat("'", absl::StrReplaceAll(std::string(text), {{"\n", " "}, {"'", "'\\''"}}), "'");
-}
-
-// A description within _arguments and _describe of zsh.
-std::string ZshText(std::string_view text) {
-  return absl::StrReplaceAll(std::string(text), {{"[", "("}, {"]", ")"}, {":", "\\:"}});
-}
-
 std::string ZshCompletion(const CLI::App& app, const std::string& applications) {
   std::string text =
       "#compdef curtail\n# Completion of curtail for zsh, a file _curtail in a folder of $fpath.\n"
@@ -233,17 +149,7 @@ std::string ZshCompletion(const CLI::App& app, const std::string& applications) 
       "  )\n  if (( CURRENT == 2 )); then\n    _describe command commands\n    return\n  fi\n"
       "  shift words; (( CURRENT-- ))\n  case $words[1] in\n";
   for (const CLI::App* command : CommandsOf(app)) {
-    absl::StrAppend(&text, "    ", command->get_name(), ")\n      _arguments");
-    for (const CLI::Option* option : FlagsOf(*command)) {
-      for (const std::string& name : NamesOf(*option)) {
-        const std::string values = ValuesOf(*option);
-        const std::string value = !TakesValue(*option) ? ""
-                                  : values.empty()     ? ":value:_files"
-                                                       : absl::StrCat(":value:(", values, ")");
-        absl::StrAppend(&text, " \\\n        ",
-                        Quoted(absl::StrCat("*", name, "[", ZshText(option->get_description()), "]", value)));
-      }
-    }
+    absl::StrAppend(&text, "    ", command->get_name(), ")\n      _arguments", ZshFlags(*command));
     const std::string words =
         TakesRunning(*command) ? absl::StrCat("*:what is up:{ compadd $(", kRunning, ") }")
         : TakesApplication(*command)
@@ -264,15 +170,7 @@ std::string FishCompletion(const CLI::App& app, const std::string& applications)
     if (TakesRunning(*command))
       absl::StrAppend(&text, of, " -a ", Quoted(absl::StrCat("(", kRunning, ")")), "\n");
     else if (TakesApplication(*command)) absl::StrAppend(&text, of, " -a '", applications, "'\n");
-    for (const CLI::Option* option : FlagsOf(*command)) {
-      absl::StrAppend(&text, of);
-      for (const std::string& name : option->get_snames()) absl::StrAppend(&text, " -s ", name);
-      for (const std::string& name : option->get_lnames()) absl::StrAppend(&text, " -l ", name);
-      const std::string values = ValuesOf(*option);
-      absl::StrAppend(&text, TakesValue(*option) ? " -r" : "",
-                      values.empty() ? "" : absl::StrCat(" -f -a '", values, "'"), " -d ",
-                      Quoted(option->get_description()), "\n");
-    }
+    absl::StrAppend(&text, FishFlags(*command, of));
   }
   return text;
 }
