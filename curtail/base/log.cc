@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstdio>
@@ -32,16 +33,10 @@ void AppendEscaped(std::string_view text, std::string* out) {
   }
 }
 
-std::string_view SeverityName(Severity severity) {
-  switch (severity) {
-    case Severity::kInfo:
-      return "INFO";
-    case Severity::kWarning:
-      return "WARNING";
-    case Severity::kError:
-      return "ERROR";
-  }
-  return "";
+std::string Upper(std::string_view text) {
+  std::string upper(text);
+  for (char& c : upper) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+  return upper;
 }
 
 std::string Variable(const char* name, std::string otherwise) {
@@ -76,7 +71,9 @@ LogLine::LogLine(const LogForm& form, Severity severity, const timespec& now) {
   std::snprintf(time, sizeof time, "%s.%06ldZ", date, now.tv_nsec / 1000);
   line_ = Join("{\"time\":\"", time, "\"");
   if (form.json)
-    Add("severity", SeverityName(severity)).Add("service", form.service).Add("instance", form.instance);
+    Add("severity", Upper(SeverityName(severity)))
+        .Add("service", form.service)
+        .Add("instance", form.instance);
 }
 
 LogLine& LogLine::Add(std::string_view name, std::string_view text) {
@@ -113,10 +110,56 @@ std::string LogText(const LogForm& form, const timespec& now, Severity severity,
   return std::move(line).Take();
 }
 
+Severity LevelFromEnvironment() {
+  const std::string text = Variable("CURTAIL_LOG_LEVEL", "info");
+  if (const std::optional<Severity> level = ParseSeverity(text)) return *level;
+  const std::string line =
+      LogText(ProcessLogForm(), LogTime(), Severity::kWarning,
+              Join("CURTAIL_LOG_LEVEL: \"", text, "\" is not a level; write debug, info, warning or error"),
+              {}, "curtail");
+  std::fputs(line.c_str(), stderr);
+  return Severity::kInfo;
+}
+
 }  // namespace internal
+
+namespace {
+
+// Atomic, relaxed: a line may still go by the level before.
+std::atomic<Severity>& Level() {
+  static std::atomic<Severity> level{internal::LevelFromEnvironment()};
+  return level;
+}
+
+}  // namespace
+
+std::optional<Severity> ParseSeverity(std::string_view text) {
+  for (const Severity severity : {Severity::kDebug, Severity::kInfo, Severity::kWarning, Severity::kError}) {
+    if (internal::Upper(text) == internal::Upper(SeverityName(severity))) return severity;
+  }
+  return std::nullopt;
+}
+
+std::string_view SeverityName(Severity severity) {
+  switch (severity) {
+    case Severity::kDebug:
+      return "debug";
+    case Severity::kInfo:
+      return "info";
+    case Severity::kWarning:
+      return "warning";
+    case Severity::kError:
+      return "error";
+  }
+  return "";
+}
+
+Severity LogLevel() { return Level().load(std::memory_order_relaxed); }
+void SetLogLevel(Severity least) { Level().store(least, std::memory_order_relaxed); }
 
 void Log(Severity severity, std::string_view message, std::initializer_list<LogField> fields,
          std::string_view from) {
+  if (!Logs(severity)) return;
   const std::string line =
       internal::LogText(internal::ProcessLogForm(), internal::LogTime(), severity, message, fields, from);
   std::fputs(line.c_str(), stderr);

@@ -11,6 +11,9 @@
 // The environment chooses, so that a process has one form from its first line on, a wrong command
 // line included: CURTAIL_LOG_FORMAT=json. CURTAIL_LOG_SERVICE and CURTAIL_LOG_INSTANCE name the
 // process; without them it is the program and the machine. It is read once, at the first line.
+// CURTAIL_LOG_LEVEL is the level at the start: debug, info, warning or error.
+//
+// A handler logs by Log() of curtail/rpc/log.h, so that its lines name the trace of its request.
 //
 // For what an operator may have to act on, not for requests: those are RequestLog's. A line is
 // written at once, and waits for a reader of stderr that is behind. Any thread.
@@ -19,12 +22,24 @@
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string_view>
 #include <variant>
 
 namespace curtail {
 
-enum class Severity : uint8_t { kInfo, kWarning, kError };
+enum class Severity : uint8_t { kDebug, kInfo, kWarning, kError };
+
+// "debug", "info", "warning" or "error", in whatever case.
+std::optional<Severity> ParseSeverity(std::string_view text);
+std::string_view SeverityName(Severity severity);  // in lower case
+
+// The least severe lines that this process writes: kInfo at first. It is one of the few values that
+// a whole process shares, as stderr is. An operator changes it while the process serves.
+Severity LogLevel();
+void SetLogLevel(Severity least);
+// True if a line of this severity is written: a caller whose message is dear to make asks first.
+inline bool Logs(Severity severity) { return severity >= LogLevel(); }
 
 // A LogField is for programs to search by, beside the message. Its texts live as long as the call.
 struct LogField {
@@ -36,8 +51,8 @@ struct LogField {
   std::variant<std::string_view, int64_t> value;
 };
 
-// Writes "FROM: MESSAGE", or without FROM the message alone. `fields` are in the JSON only, so
-// `message` says all to people. The names of fields are none of those above.
+// Writes "FROM: MESSAGE", or without FROM the message alone, if Logs(severity). `fields` are in the
+// JSON only, so `message` says all to people. The names of fields are other ones than above.
 void Log(Severity severity, std::string_view message, std::initializer_list<LogField> fields = {},
          std::string_view from = "curtail");
 

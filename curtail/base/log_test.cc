@@ -40,6 +40,39 @@ TEST(Log, JsonTakesAnyBytes) {
   EXPECT_EQ(line.find('\n'), line.size() - 1) << "one line";
 }
 
+TEST(Log, LinesBelowTheLevelAreNotWritten) {
+  const auto lines = [] {
+    testing::internal::CaptureStderr();
+    Log(Severity::kDebug, "d");
+    Log(Severity::kInfo, "i");
+    Log(Severity::kError, "e");
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(LogLevel(), Severity::kInfo);
+  EXPECT_EQ(lines(), "curtail: i\ncurtail: e\n");
+  SetLogLevel(Severity::kError);
+  EXPECT_EQ(lines(), "curtail: e\n");
+  SetLogLevel(Severity::kDebug);
+  EXPECT_EQ(lines(), "curtail: d\ncurtail: i\ncurtail: e\n");
+  SetLogLevel(Severity::kInfo);
+}
+
+TEST(Log, LevelsHaveNames) {
+  for (const Severity severity : {Severity::kDebug, Severity::kInfo, Severity::kWarning, Severity::kError})
+    EXPECT_EQ(ParseSeverity(SeverityName(severity)), severity);
+  EXPECT_EQ(ParseSeverity("WARNING"), Severity::kWarning);
+  EXPECT_FALSE(ParseSeverity("loud"));
+  EXPECT_FALSE(ParseSeverity(""));
+  setenv("CURTAIL_LOG_LEVEL", "Error", 1);
+  EXPECT_EQ(internal::LevelFromEnvironment(), Severity::kError);
+  setenv("CURTAIL_LOG_LEVEL", "loud", 1);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(internal::LevelFromEnvironment(), Severity::kInfo);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "curtail: CURTAIL_LOG_LEVEL: \"loud\" is not a level; write debug, info, warning or error\n");
+  unsetenv("CURTAIL_LOG_LEVEL");
+}
+
 TEST(Log, TheEnvironmentSaysTheForm) {
   unsetenv("CURTAIL_LOG_FORMAT");
   LogForm form = LogForm::FromEnvironment();

@@ -14,6 +14,7 @@ using admin::v1::Admin;
 // Every server of this version sets these fields: without them the bytes were another message.
 bool IsComplete(const admin::v1::GetConfigReply& reply) { return !reply.config().empty(); }
 bool IsComplete(const admin::v1::SwitchReply& reply) { return !reply.previous().empty(); }
+bool IsComplete(const admin::v1::SetLogLevelReply& reply) { return !reply.previous().empty(); }
 bool IsComplete(const admin::v1::GetStatusReply& reply) { return !reply.config().empty(); }
 bool IsComplete(const admin::v1::GetDecisionsReply& reply) { return reply.now_ns() != 0; }
 
@@ -39,6 +40,14 @@ absl::StatusOr<std::string> AdminClient::GetConfig(Nanos timeout) {
   const auto reply = Ask(channel_, Admin::kGetConfig, {}, timeout);
   if (!reply.ok()) return reply.status();
   return reply->config();
+}
+
+absl::StatusOr<std::string> AdminClient::SetLogLevel(const std::string& level) {
+  admin::v1::SetLogLevelRequest request;
+  request.set_level(level);
+  const auto reply = Ask(channel_, Admin::kSetLogLevel, request, kTimeout);
+  if (!reply.ok()) return reply.status();
+  return reply->previous();
 }
 
 absl::StatusOr<std::string> AdminClient::Switch(const std::string& config) {

@@ -29,6 +29,8 @@ class AdminClient {
   absl::StatusOr<std::string> GetConfig(Nanos timeout = kTimeout);
   // Puts a config in force; returns the one before.
   absl::StatusOr<std::string> Switch(const std::string& config);
+  // Changes the level of the log; an empty one stays. Returns the one before.
+  absl::StatusOr<std::string> SetLogLevel(const std::string& level);
   absl::StatusOr<admin::v1::GetStatusReply> GetStatus();
   absl::StatusOr<admin::v1::GetDecisionsReply> GetDecisions();
 

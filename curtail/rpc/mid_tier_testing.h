@@ -23,7 +23,7 @@ namespace curtail {
 inline constexpr Method<StringValue, StringValue> kRun{"/test.Mid/Run"};
 
 // The events, in order.
-class Log {
+class EventLog {
  public:
   void Add(std::string what) {
     std::lock_guard lock(mu_);
@@ -154,7 +154,7 @@ class MidTier : public RpcBase, public testing::TestWithParam<const char*> {
   const std::unique_ptr<Server> leaf_ = StartServer("SDB1-4");
   Channel leaf_channel_{&client_, leaf_->addresses()[0]};
   const std::vector<Channel*> leaves_{&leaf_channel_, &leaf_channel_};
-  Log log_;
+  EventLog log_;
   // Of the mid-tier.
   std::vector<CallObserver*> observers_;
   std::vector<ServerInterceptor*> interceptors_;

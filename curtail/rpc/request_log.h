@@ -8,7 +8,8 @@
 // "subject" is a token's (authentication.h), "trace" a traceparent's. A call that
 // failed has "message", and a line after lines that were left out has "left_out" with their number.
 // No metadata, token or message content is logged. Where the log of the process is JSON (log.h), a
-// line has its severity, service and instance, too.
+// line has its severity, service and instance, too; on stderr a level above INFO leaves calls out
+// that end with OK.
 //
 // Stand it first among the interceptors: it logs what those behind it refuse. For every event of a
 // call's life, and for metrics, use a CallObserver instead.

@@ -110,6 +110,10 @@ def check_names(tools, found):
     assert code == 0 and out == "leaf-0: auto -> FIB1\nleaf-1: auto -> FIB1\n", out
     code, out, _ = tools.run("switch", "hdsearch/leaf.1")
     assert code == 0 and out == "FIB1\n", out
+    code, out, _ = tools.run("loglevel", "hdsearch/leaf", "DEBUG")
+    assert code == 0 and out == "leaf-0: info -> debug\nleaf-1: info -> debug\n", out
+    code, out, _ = tools.run("loglevel", "hdsearch/leaf.1")
+    assert code == 0 and out == "debug\n", out
     code, out, _ = tools.run("status", "hdsearch", "--json")
     assert code == 0 and json.loads(out)["config"] == "SDB1-4", out
     code, out, _ = tools.run("status", "hdsearch/leaf", "--json")
@@ -128,6 +132,7 @@ def check_names(tools, found):
                         (("status", "hdsearch/leav"), ["there are leaf (2), mid-tier; did you mean \"leaf\"?"]),
                         (("load", "hdsearch/x", "--rps", "5", "--method", "a.B/C"), ["no service or process x"]),
                         (("logs", "hdsearch", "leave-0"), ["no log of leave-0; there are curtail-up, leaf-0", "did you mean \"leaf-0\"?"]),
+                        (("loglevel", "hdsearch", "loud"), ["is not a level of the log", "debug, info, warning or error"]),
                         (("logs", "shop"), ["shop is not up; hdsearch is"])):
         code, _, err = tools.run(*args)
         assert code == 104 and all(text in err for text in texts), (code, err)

@@ -38,6 +38,9 @@ class LogLine {
   std::string line_;
 };
 
+// By CURTAIL_LOG_LEVEL; says on stderr if that is not a level.
+Severity LevelFromEnvironment();
+
 // The present time for a line.
 timespec LogTime();
 

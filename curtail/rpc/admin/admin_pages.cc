@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "curtail/base/log.h"
 #include "curtail/base/strings.h"
 #include "curtail/observe/dashboard.h"
 #include "curtail/observe/metrics_process.h"
@@ -37,10 +38,22 @@ observe::HttpAdminAccess AccessBy(const std::string& address, const std::string&
   return {.unix_socket = address.starts_with("unix"), .hosts = OwnNames(address), .token = token};
 }
 
-// Puts the config in force that is the body of the request.
-HttpReply SwitchConfig(ServerCore& core, const HttpRequest& request) {
+// The body of a request without the end of its line.
+std::string_view TextOf(const HttpRequest& request) {
   std::string_view text = request.body;
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.remove_suffix(1);
+  return text;
+}
+
+HttpReply SwitchLogLevel(const HttpRequest& request) {
+  const absl::Status status = ChangeLogLevel(TextOf(request));
+  if (!status.ok()) return HttpAdminReply(400, kPlain, Join(Message(status), "\n"));
+  return HttpAdminReply(200, kPlain, Join(SeverityName(LogLevel()), "\n"));
+}
+
+// Puts the config in force that is the body of the request.
+HttpReply SwitchConfig(ServerCore& core, const HttpRequest& request) {
+  const std::string_view text = TextOf(request);
   const absl::StatusOr<Config> config = Config::Parse(text);
   const std::string previous = core.executor().config().ToString();
   absl::Status status = config.ok() ? core.SwitchTo(*config) : config.status();
@@ -97,6 +110,12 @@ std::vector<HttpAdminPage> Pages(ServerCore* core, const CallMetrics* calls, con
          return HttpAdminReply(200, kJson, ConfigJson(core->Sample(/*process=*/false)));
        },
        [core](const HttpRequest& request, const HttpAdminStats&) { return SwitchConfig(*core, request); }});
+  pages.push_back(
+      {"/loglevel",
+       [](const HttpRequest&, const HttpAdminStats&) {
+         return HttpAdminReply(200, kPlain, Join(SeverityName(LogLevel()), "\n"));
+       },
+       [](const HttpRequest& request, const HttpAdminStats&) { return SwitchLogLevel(request); }});
   pages.push_back({"/threads", [](const HttpRequest&, const HttpAdminStats&) {
                      return HttpAdminReply(200, kJson, ThreadsJson(observe::ReadThreadUsages()));
                    }});

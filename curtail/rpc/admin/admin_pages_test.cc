@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "curtail/base/internal/connection_counts.h"
+#include "curtail/base/log.h"
 #include "curtail/observe/http_admin_testing.h"
 #include "curtail/rpc/admin/server_metrics.h"
 #include "curtail/rpc/rpc_testing.h"
@@ -298,6 +299,27 @@ TEST_F(AdminPages, PostChangesTheConfigForThoseWhoMay) {
   const HttpPeer::Reply switched = post("SIB1\n", "Authorization: Bearer secret\r\n");
   EXPECT_EQ(json::parse(switched.body), json({{"previous", "SDB1-4"}, {"config", "SIB1"}}));
   EXPECT_EQ(server->config().ToString(), "SIB1");
+}
+
+TEST_F(AdminPages, PostChangesTheLogLevelForThoseWhoMay) {
+  ServerOptions options;
+  options.admin_token = "secret";
+  const auto server = StartWithPort(std::move(options));
+  const auto post = [&](std::string_view body, std::string_view headers) {
+    HttpPeer peer(server->http_admin_address());
+    peer.Send(Join("POST /loglevel HTTP/1.1\r\nHost: localhost\r\n", headers, "Content-Length: ", body.size(),
+                   "\r\n\r\n", body));
+    return peer.Read();
+  };
+  constexpr char kToken[] = "Authorization: Bearer secret\r\n";
+  EXPECT_EQ(Get(*server, "/loglevel").body, "info\n");
+  EXPECT_EQ(post("error", "").status, 403);
+  EXPECT_EQ(post("loud", kToken).body,
+            "\"loud\" is not a level of the log; write debug, info, warning or error\n");
+  EXPECT_EQ(LogLevel(), Severity::kInfo);
+  EXPECT_EQ(post("error\n", kToken).body, "error\n");
+  EXPECT_EQ(LogLevel(), Severity::kError);
+  SetLogLevel(Severity::kInfo);
 }
 
 TEST_F(AdminPages, UnixSocketMayChangeTheConfig) {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "curtail/base/internal/connection_counts.h"
+#include "curtail/base/log.h"
 #include "curtail/base/strings.h"
 #include "curtail/observe/http_admin_guard.h"
 #include "curtail/rpc/admin/admin.curtail.h"
@@ -127,6 +128,18 @@ class AdminService final : public admin::v1::Admin::Service {
     return core_->SwitchTo(*config);
   }
 
+  absl::Status SetLogLevel(Context& ctx, const admin::v1::SetLogLevelRequest& request,
+                           admin::v1::SetLogLevelReply* reply) override {
+    reply->set_previous(std::string(SeverityName(LogLevel())));
+    if (request.level().empty()) return absl::OkStatus();
+    if (!MayChange(ctx, core_->options().admin_token)) {
+      return absl::PermissionDeniedError(
+          "the log level is changed over a Unix socket (--admin unix:PATH), or with the server's token "
+          "(CURTAIL_ADMIN_TOKEN)");
+    }
+    return ChangeLogLevel(request.level());
+  }
+
   absl::Status GetConfig(Context&, const admin::v1::GetConfigRequest&,
                          admin::v1::GetConfigReply* reply) override {
     reply->set_config(core_->executor().config().ToString());
@@ -153,6 +166,15 @@ class AdminService final : public admin::v1::Admin::Service {
 };
 
 }  // namespace
+
+absl::Status ChangeLogLevel(std::string_view text) {
+  const std::optional<Severity> level = ParseSeverity(text);
+  if (!level)
+    return absl::InvalidArgumentError(
+        Join("\"", text, "\" is not a level of the log; write debug, info, warning or error"));
+  SetLogLevel(*level);
+  return absl::OkStatus();
+}
 
 admin::v1::GetStatusReply StatusMessage(const ServerStats& stats, TimePoint now) {
   admin::v1::GetStatusReply status;

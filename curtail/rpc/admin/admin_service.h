@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 
 #include "curtail/base/clock.h"
 #include "curtail/rpc/admin/admin.pb.h"
@@ -16,6 +17,9 @@ class ServerCore;
 
 // Serves curtail.admin.v1.Admin (admin.proto) over a server, which outlives it.
 std::unique_ptr<Service> NewAdminService(ServerCore* core);
+
+// Puts the level of that name in force. Errors: INVALID_ARGUMENT.
+absl::Status ChangeLogLevel(std::string_view text);
 
 // The answers of GetStatus and GetDecisions at the time `now`. In text that comes from flags and files a question mark
 // replaces each byte that is not printable ASCII. One string with invalid UTF-8 would make the whole message unreadable.

@@ -22,7 +22,7 @@ constexpr Method<StringValue, StringValue> kGuardedHere{"/test.Here/Echo"};
 // Refuses requests that have its name in "x-refuse"; notes what it sees.
 class Guard final : public ServerInterceptor {
  public:
-  Guard(std::string name, Log* log) : name_(std::move(name)), log_(log) {}
+  Guard(std::string name, EventLog* log) : name_(std::move(name)), log_(log) {}
 
   absl::Status Before(const IncomingCall& call) override {
     const std::string_view key = call.context.metadata().Find("x-key").value_or("none");
@@ -45,13 +45,13 @@ class Guard final : public ServerInterceptor {
 
  private:
   const std::string name_;
-  Log* const log_;
+  EventLog* const log_;
 };
 
 // The same before a channel. Adds its name as "x-key".
 class Gateway final : public ClientInterceptor {
  public:
-  Gateway(std::string name, Log* log) : name_(std::move(name)), log_(log) {}
+  Gateway(std::string name, EventLog* log) : name_(std::move(name)), log_(log) {}
 
   absl::Status Before(const OutgoingCall& call, Metadata& metadata) override {
     log_->Add(Join(name_, " before ", call.path, call.target.empty() ? " nowhere" : "",
@@ -67,7 +67,7 @@ class Gateway final : public ClientInterceptor {
 
  private:
   const std::string name_;
-  Log* const log_;
+  EventLog* const log_;
 };
 
 const auto kModels = testing::Values("SIB1", "SIP1", "SDB1-2", "SDP1-2", "AIB1-1", "AIP1-1", "ADB1-2-2",
@@ -292,7 +292,7 @@ TEST(ClientInterceptor, StandsAroundStartedCalls) {
     absl::Status status;
     bool done = false;
   };
-  Log log;
+  EventLog log;
   Gateway gateway("gateway", &log);
   Client client;
   Channel channel(&client, "unix:/nowhere/at/all", {.interceptors = {&gateway}});

@@ -58,6 +58,7 @@ bool RequestLog::Allowed() {
 
 void RequestLog::After(const IncomingCall& call, const absl::Status& status, Nanos took) {
   if (status.ok() && !Sampled()) return;
+  if (!options_.write && !Logs(status.ok() ? Severity::kInfo : Severity::kWarning)) return;
   if (!Allowed()) {
     left_out_.fetch_add(1, std::memory_order_relaxed);
     return;

@@ -13,6 +13,7 @@
 #include "curtail/observe/http_admin_testing.h"
 #include "curtail/rpc/async.h"
 #include "curtail/rpc/in_process.h"
+#include "curtail/rpc/log.h"
 #include "curtail/rpc/mid_tier_testing.h"
 
 namespace curtail {
@@ -185,6 +186,45 @@ TEST_P(TracedModelTest, PartsOfAWaterfallSumUpToTheWhole) {
     seen += spans.size();
   }
   EXPECT_EQ(seen, WaterfallRequests());
+}
+
+TEST_P(TracedStraightLineTest, LogLinesNameTheTraceAndTheSpan) {
+  TraceIds ids;
+  std::string line;
+  ServeMid({.name = "Run",
+            .handler = internal::UnaryHandler<StringValue, StringValue>(
+                [&](Context& ctx, const StringValue&, StringValue*) {
+                  ids = TraceIdsOf(ctx);
+                  testing::internal::CaptureStderr();
+                  Log(Context(&ctx), Severity::kDebug, "below the level");
+                  Log(Context(&ctx), Severity::kInfo, "here", {{"sku", "a7"}});
+                  line = testing::internal::GetCapturedStderr();
+                  return absl::OkStatus();
+                })});
+  ASSERT_TRUE(Run("x", {{"traceparent", kParent}}).ok());
+  const std::vector<json> spans = Spans(*mid_, 1);
+  ASSERT_THAT(spans, SizeIs(1));
+  EXPECT_EQ(ids.trace, kTrace);
+  EXPECT_EQ(ids.span, spans[0]["id"]) << "the server's own span, not its caller's";
+  EXPECT_THAT(line, testing::EndsWith(": here [4bf92f35]\n"));
+  EXPECT_EQ(line.find("below"), line.npos);
+}
+
+TEST_F(CallTracerTest, LogLinesHaveTheCallersTraceWithoutATracer) {
+  trace_ = {};
+  std::vector<TraceIds> ids;
+  ServeMid({.name = "Run",
+            .handler = internal::UnaryHandler<StringValue, StringValue>(
+                [&](Context& ctx, const StringValue&, StringValue*) {
+                  ids.push_back(TraceIdsOf(ctx));
+                  return absl::OkStatus();
+                })});
+  ASSERT_TRUE(Run("x", {{"traceparent", kParent}}).ok());
+  ASSERT_TRUE(Run("x").ok());
+  ASSERT_THAT(ids, SizeIs(2));
+  EXPECT_EQ(ids[0].trace, kTrace);
+  EXPECT_EQ(ids[0].span, "");
+  EXPECT_EQ(ids[1].trace, "");
 }
 
 TEST_P(TracedModelTest, ErrorsAreAlwaysCaptured) {

@@ -139,7 +139,7 @@ TEST_P(ReflectionTest, HasFewStreamsAtOnce) {
 TEST_P(ReflectionTest, InterceptorsStandAroundTheStream) {
   class Guard final : public ServerInterceptor {
    public:
-    explicit Guard(Log* log) : log_(log) {}
+    explicit Guard(EventLog* log) : log_(log) {}
     absl::Status Before(const IncomingCall& call) override {
       EXPECT_EQ(call.path, kV1);
       log_->Add("before");
@@ -151,7 +151,7 @@ TEST_P(ReflectionTest, InterceptorsStandAroundTheStream) {
     }
 
    private:
-    Log* const log_;
+    EventLog* const log_;
   } guard(&log_);
   interceptors_ = {&guard};
   Serve();

@@ -32,7 +32,7 @@ struct AsyncSeen {
   Gate entered;                          // each handler that waits has come here; open
   std::atomic<Context*> waits{nullptr};  // of the last Wait() that has come there
   std::atomic<int> written{0};           // by the last handler that counts
-  Log log;                               // the codes by which handlers that tell ended
+  EventLog log;                          // the codes by which handlers that tell ended
 };
 
 class AsyncStreamService final : public Service {

@@ -12,15 +12,16 @@ namespace curtail::tool {
 
 // Each stands in the file of its command.
 AddCommand AddUp, AddNew, AddDown, AddRestart, AddScale, AddFailover, AddRelay, AddPs, AddLogs, AddLoad,
-    AddDemo, AddTrain, AddVerify, AddCompare, AddProvision, AddSwitch, AddStatus, AddObserve, AddTop,
-    AddDashboard, AddTraces, AddRender, AddReport, AddCompareResults;
+    AddDemo, AddTrain, AddVerify, AddCompare, AddProvision, AddSwitch, AddLogLevel, AddStatus, AddObserve,
+    AddTop, AddDashboard, AddTraces, AddRender, AddReport, AddCompareResults;
 
 namespace {
 
-constexpr AddCommand* kCommands[] = {
-    AddUp,     AddNew,     AddDown, AddRestart,   AddScale,  AddFailover, AddRelay,     AddPs,
-    AddLogs,   AddLoad,    AddDemo, AddTrain,     AddVerify, AddCompare,  AddProvision, AddSwitch,
-    AddStatus, AddObserve, AddTop,  AddDashboard, AddTraces, AddRender,   AddReport,    AddCompareResults};
+constexpr AddCommand* kCommands[] = {AddUp,        AddNew,      AddDown,   AddRestart, AddScale,
+                                     AddFailover,  AddRelay,    AddPs,     AddLogs,    AddLoad,
+                                     AddDemo,      AddTrain,    AddVerify, AddCompare, AddProvision,
+                                     AddSwitch,    AddLogLevel, AddStatus, AddObserve, AddTop,
+                                     AddDashboard, AddTraces,   AddRender, AddReport,  AddCompareResults};
 
 }  // namespace
 }  // namespace curtail::tool
