@@ -14,7 +14,7 @@ import schemas
 # The documents of a kind; the first is the one that is then changed.
 DOCUMENTS = {
     "report": ["report-2", "report-1", "report-7", "report-unknown-origin", "report-this-machine", "report-empty",
-               "report-journeys"],
+               "report-journeys", "report-checked"],
     "comparison": ["comparison", "comparison-wide", "comparison-empty", "comparison-no-runs", "comparison-no-machine",
                    "comparison-many-changes"],
     "provision": ["provision", "provision-threads", "provision-nothing"],

@@ -116,6 +116,42 @@ def test_http1(tools):
     server.shutdown()
 
 
+def test_drawn(tools):
+    """Paths with placeholders, and checks of what comes back."""
+    server, address = serve_python()
+    Handler.seen.clear()
+    result, out = expect_all_ok(tools, f"http://{address}/users/{{{{uniform 1 3}}}}?n={{{{index}}}}", "--closed", "2",
+                                "--requests", "60", "--timeout", "30s", "--data", '{"id": 7, "tags": ["red"]}',
+                                "--check", ".id == 7", "--check", ".tags.length > 1", "--check", '. contains "red"')
+    assert "POST /users/{{uniform 1 3}}?n={{index}} HTTP/1.1 at http://" in out and "3 checks of each reply" in out, out
+    assert "replies       60 checked, 60 failed a check (100 %)" in out and "60 x .tags.length > 1: it is 1" in out, out
+    checks = result["runs"][0]["reply_checks"]
+    assert [check["failed"] for check in checks["checks"]] == [0, 60, 0], checks
+    paths = {re.fullmatch(r"/users/(\d)\?n=\d+", path)[1] for _, path, _, _ in Handler.seen}
+    assert paths == {"1", "2", "3"} and len({path for _, path, _, _ in Handler.seen}) >= 60, paths
+    Handler.seen.clear()
+    result, out = expect_all_ok(tools, f"http://{address}/?n={{{{index}}}}", "--closed", "3", "--threads", "3",
+                                "--requests", "60", "--timeout", "30s")
+    assert "1 connection, 3 threads" in out and result["plan"]["threads"] == 3, out
+    assert result["runs"][0]["requests"]["ok"] == 60, result["runs"][0]["requests"]
+    assert len({path for _, path, _, _ in Handler.seen}) == 60, "no two threads send the same"
+    expect_refusal(tools.run("load", f"http://{address}/", "--closed", "1", "--threads", "2"), "each thread needs a request")
+    once = ("load", f"http://{address}/", "--closed", "1", "-n", "5", "--timeout", "30s", "--data", '{"id": 7}')
+    for limit, wanted in (("checks<=0", 99), ("checks<=100%", 0)):
+        code, out, err = tools.run(*once, "--check", ".id == 8", "--fail-if", limit)
+        assert code in (wanted, 98), (limit, code, out, err)
+    file = tools.path("all.checks")
+    with open(file, "w") as lines:
+        lines.write("# of the reply\n.id == 7\n.id < 7\n")
+    code, out, err = tools.run(*once, "--check", "@" + file, "--debug")
+    assert code == 0 and "held    .id == 7\nFAILED  .id < 7: it is 7\n" in out, (code, out, err)
+    expect_refusal(tools.run(*once, "--fail-if", "checks<1%"), "add --check '.FIELD == VALUE'")
+    expect_refusal(tools.run(*once, "--check", ".id = 7"), "--check: check '.id = 7'", "write ==")
+    expect_refusal(tools.run("load", f"http://{{{{index}}}}.local/", "--rps", "1"), "in the path and the query only")
+    expect_refusal(tools.run("load", f"http://{address}/{{{{pick a#b}}}}", "--rps", "1"), "not a path of a URL")
+    server.shutdown()
+
+
 def test_answers(tools):
     server, address = serve_python()
     path = tools.path("run.json")

@@ -43,13 +43,14 @@ export interface Run {
   spectrum: Spectrum;
   generator: { cpu_us_per_request: number };
   score: { name: string; count: number; sum: number } | null;
+  reply_checks?: { replies: number; failed: number; checks: { check: string; failed: number; example: string }[] };
   codes: Record<string, number>;
   errors: Record<string, number>;
   series: Interval[];
 }
 
 type PlanNumber = "rate_per_s" | "peak_per_s" | "outstanding" | "connections" | "warmup_s" | "duration_s" | "timeout_s" | "spin_us";
-type Plan = Record<"target" | "method" | "workload" | "arrivals" | "schedule", string> & Record<PlanNumber, number> & { loop: "open" | "closed"; tls: boolean; realtime: boolean; requests?: number; methods?: string[] };
+type Plan = Record<"target" | "method" | "workload" | "arrivals" | "schedule", string> & Record<PlanNumber, number> & { loop: "open" | "closed"; tls: boolean; realtime: boolean; requests?: number; threads?: number; methods?: string[] };
 
 export interface LoadReport {
   curtail_version?: string;
@@ -161,6 +162,16 @@ function partTables({ runs }: LoadReport): Block[] {
   });
 }
 
+// The checks of --check; one that some reply failed names what that had instead.
+function checkTables({ runs }: LoadReport): Block[] {
+  return runs.flatMap(({ reply_checks: all }, i) => {
+    if (!all) return [];
+    const which = runs.length > 1 ? `, run ${i + 1}` : "", rows = all.checks.map(({ check, failed, example }) => [check, String(failed), example]);
+    const text = `${all.failed} of ${all.replies} replies failed a check (${percent(all.replies > 0 ? all.failed / all.replies : 0)})${which}.`;
+    return [{ is: "text", kind: all.failed > 0 ? "bad" : "good", text } as Block, ...table(`Checks of the replies${which}`, ["check", "failed", "first failure"], rows)];
+  });
+}
+
 function betweenRuns({ between_runs }: LoadReport): Block[] {
   if (!between_runs) return [];
   const range = (of: Range | null, text: Metric["text"]) => (of ? `${text(of[0])} to ${text(of[1])}` : "too few runs");
@@ -193,7 +204,7 @@ function planTable({ plan: p, machine, ...origin }: LoadReport): Block[] {
     ["request", origin.request],
     ["load", p.loop === "closed" ? `CLOSED LOOP of ${p.outstanding}: latency hides stalls` : open],
     ["time", `${time(p.warmup_s)} warm-up, then ${p.requests === undefined ? time(p.duration_s) : `${p.requests} requests`}; timeout ${time(p.timeout_s)}`],
-    ["connections", `${p.connections} to each target`],
+    ["connections", `${p.connections} to each target${p.threads ? `, of each of ${p.threads} threads` : ""}`],
     ["generator", `spins ${us(p.spin_us)} before a send${p.realtime ? "; real-time priority" : ""}`],
     ["machine", machineText(machine)],
     ["started", origin.started],
@@ -290,7 +301,7 @@ export function loadPage(report: LoadReport): Page {
     title: `Load test of ${plan.methods ? plural(plan.methods.length, "method") : plan.method}`,
     about: `${plan.target}${runs.length > 1 ? `, ${runs.length} runs` : ""}`,
     sections: [
-      { heading: "Result", blocks: [...boxes(report), ...thresholdBlocks(report), tiles(report), ...latencyTable(report), ...partTables(report), ...betweenRuns(report)] },
+      { heading: "Result", blocks: [...boxes(report), ...thresholdBlocks(report), tiles(report), ...latencyTable(report), ...partTables(report), ...checkTables(report), ...betweenRuns(report)] },
       { heading: "Latency by percentile", blocks: spectrum(report) },
       { heading: runs.length > 1 ? "Over time, run 1" : "Over time", blocks: overTime(report) },
       { heading: "Requests", blocks: [...runsTable(report), ...counts("Codes of the answers", runs.map((run) => run.codes)), ...counts("Errors", runs.map((run) => run.errors))] },

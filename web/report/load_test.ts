@@ -26,6 +26,13 @@ test("a journey has a row for each of its steps, and its pauses", () => {
   assert.ok(!words(loadPage(loadReport([runOf()]))).some((line) => line.startsWith("Steps of")));
 });
 
+test("checks have a row each, with the first failure", () => {
+  const checked = runOf({ reply_checks: { replies: 1000, failed: 10, checks: [{ check: ".id == 7", failed: 10, example: "it is 8" }, { check: ".name", failed: 0, example: "" }] } });
+  const said = words(loadPage(loadReport([checked])));
+  expectWords(said, "10 of 1000 replies failed a check (1 %).", "check | failed | first failure", ".id == 7 | 10 | it is 8", ".name | 0 | ");
+  assert.ok(!words(loadPage(loadReport([runOf()]))).some((line) => line.includes("failed a check")));
+});
+
 test("a mix has a row for each method, and conditions their verdicts", () => {
   const { all } = runOf().latency_us, { plan } = loadReport([runOf()]);
   const mix = runOf({ methods: [{ name: "Pay", ok: 900, failed: 10, latency_us: all }] });

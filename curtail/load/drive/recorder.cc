@@ -35,6 +35,7 @@ std::string CodeName(const absl::Status& status) { return NameOfCode(status.raw_
 Recorder::Recorder(LoadPlan plan, std::string_view score_name) {
   result_.plan = std::move(plan);
   result_.score.name = score_name;
+  result_.reply_checks.checks.resize(result_.plan.checks.size());
   for (const std::string& step : result_.plan.steps) result_.steps.push_back({.name = step});
   for (const std::string& method : result_.plan.methods) result_.methods.push_back({.name = method});
 }
@@ -103,6 +104,17 @@ void Recorder::PartDone(Nanos intended, PartResult& part, Nanos latency, bool ok
   if (!Measured(intended)) return;
   ++(ok ? part.ok : part.failed);
   part.latency.Record(ok ? latency : std::max(latency, result_.plan.timeout));
+}
+
+void Recorder::Checked(Nanos intended, const std::vector<std::pair<size_t, std::string>>& failed) {
+  if (!Measured(intended)) return;
+  ReplyCheckSummary& all = result_.reply_checks;
+  ++all.replies;
+  if (!failed.empty()) ++all.failed;
+  for (const auto& [number, found] : failed) {
+    CheckResult& check = all.checks[number];
+    if (check.failed++ == 0) check.example = found.substr(0, kMaxErrorLength);
+  }
 }
 
 void Recorder::DoneWithPauses(Nanos intended, Nanos latency) {

@@ -10,6 +10,8 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "curtail/load/report/result.h"
@@ -35,6 +37,9 @@ class Recorder {
   // A request by the method of this number in plan.methods has ended; a higher number is any other
   // method. Nothing if the plan has none.
   void MethodDone(Nanos intended, size_t method, Nanos latency, bool ok);
+  // The checks of an OK reply have been made; `failed` has the numbers in plan.checks of checks
+  // that it fails, and what it has instead.
+  void Checked(Nanos intended, const std::vector<std::pair<size_t, std::string>>& failed);
   // The journey succeeded; `latency` has its pauses.
   void DoneWithPauses(Nanos intended, Nanos latency);
   // The run was interrupted before the request ended, which then does not count.

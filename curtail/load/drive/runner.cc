@@ -62,6 +62,7 @@ LoadPlan PlanOf(const RunOptions& options, const Workload& workload) {
   plan.timeout = options.timeout;
   plan.retries = options.retries;
   plan.requests = options.requests;
+  if (options.checks != nullptr) plan.checks = options.checks->texts();
   if (const Journey* journey = workload.journey(); journey != nullptr) {
     for (size_t i = 0; i < journey->steps(); ++i) plan.steps.emplace_back(journey->StepName(i));
     return plan;

@@ -23,6 +23,7 @@
 #include "curtail/load/drive/request_tracer.h"
 #include "curtail/load/drive/schedule.h"
 #include "curtail/load/message/metadata_template.h"
+#include "curtail/load/message/reply_check.h"
 #include "curtail/load/message/workload.h"
 #include "curtail/load/report/result.h"
 #include "curtail/load/target/target_options.h"
@@ -44,10 +45,17 @@ class RunObserver {
 struct RunOptions : TargetOptions {
   // How often that makes a call again at most, for the report.
   int retries = 0;
+  // Where several threads send a run at once, their number, and which one this is: thread 1 of 4
+  // sends requests 1, 5, 9, ... of the workload.
+  uint64_t threads = 1;
+  uint64_t thread = 0;
   // Sent with every request.
   Metadata metadata;
   // Draws the metadata of each request, in place of `metadata`, if not null.
   std::shared_ptr<const MetadataTemplate> drawn_metadata;
+  // Checks every OK reply if not null, a journey's last one. The sending thread does, after it has
+  // taken the latency.
+  std::shared_ptr<const ReplyChecks> checks;
   // For the report. Without a schedule_name the rate is constant.
   std::string workload_name;
   std::string schedule_name;

@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "curtail/exec/wait.h"
 #include "curtail/load/drive/runner_testing.h"
+#include "curtail/load/message/reply_check.h"
 #include "curtail/observe/http_admin_testing.h"
 #include "curtail/rpc/server.h"
 #include "curtail/rpc/transport/socket.h"
@@ -47,6 +48,46 @@ TEST_F(RunnerTest, SendsTheWholeScheduleAndJudgesReplies) {
   EXPECT_FALSE(r->interrupted);
   EXPECT_EQ(r->plan.seed, 7u);
   EXPECT_EQ(calls_.load(), static_cast<int>(n) + 1) << "one more to check the target";
+}
+
+TEST_F(RunnerTest, AThreadSendsItsShareOfTheRequests) {
+  class Seen : public Numbers {
+   public:
+    std::string Request(uint64_t index) const override {
+      indexes.push_back(index);
+      return Numbers::Request(index);
+    }
+    mutable std::vector<uint64_t> indexes;
+  };
+  RunOptions options = Options(Serve());
+  options.threads = 3;
+  options.thread = 1;
+  options.requests = 5;
+  const Seen workload;
+  const absl::StatusOr<LoadResult> r = RunClosedLoop(options, workload, 1, seconds(20));
+  ASSERT_TRUE(r.ok()) << r.status();
+  EXPECT_EQ(r->ok, 5u);
+  EXPECT_EQ(r->score.min, 1) << "each reply belongs to its request";
+  EXPECT_THAT(workload.indexes, testing::ElementsAre(1, 4, 7, 10, 13));
+}
+
+TEST_F(RunnerTest, ChecksEveryReplyInTheWindow) {
+  RunOptions options = Options(Serve());
+  auto checks = ReplyChecks::OfBodies({R"(. contains "ok:")", R"(. contains "7")"});
+  ASSERT_TRUE(checks.ok()) << checks.status();
+  options.checks = *std::move(checks);
+  const absl::StatusOr<LoadResult> r = RunClosedLoop(options, Numbers(), 2, milliseconds(100));
+  ASSERT_TRUE(r.ok()) << r.status();
+  EXPECT_EQ(r->plan.checks, options.checks->texts());
+  const ReplyCheckSummary& all = r->reply_checks;
+  EXPECT_EQ(all.replies, r->ok);
+  ASSERT_EQ(all.checks.size(), 2u);
+  EXPECT_EQ(all.checks[0].failed, 0u);
+  EXPECT_EQ(all.checks[1].failed, all.failed);
+  EXPECT_GT(all.failed, 0u) << "most numbers have no 7";
+  EXPECT_LT(all.failed, std::max<uint64_t>(all.replies, 8)) << "the number 7 has one";
+  EXPECT_THAT(all.checks[1].example, testing::HasSubstr("no such text"));
+  EXPECT_EQ(r->failed, 0u) << "a reply that fails a check is OK all the same";
 }
 
 TEST_F(RunnerTest, EachRequestGoesToItsMethod) {

@@ -52,6 +52,41 @@ M RenderText(std::string_view json, uint64_t request = 0) {
   return parsed.ok() ? Render<M>(*parsed, request) : M();
 }
 
+TEST(JsonTemplate, DrawsTimes) {
+  const auto at = [](std::string_view json, uint64_t request) { return RenderText(json, request); };
+  EXPECT_EQ(at(R"({"at": "{{index}}"})", 7).at().seconds(), 7);
+  EXPECT_EQ(at(R"({"lasts": "{{index}}s"})", 7).lasts().seconds(), 7);
+  std::set<int64_t> seconds, nanos, lengths;
+  for (uint64_t i = 0; i < 200; ++i) {
+    const Nasty drawn = at(R"({"at": "{{real 10 12}}", "lasts": "{{pick 0.25s 2s}}"})", i);
+    seconds.insert(drawn.at().seconds());
+    nanos.insert(drawn.at().nanos());
+    lengths.insert(drawn.lasts().seconds() * 1000 + drawn.lasts().nanos() / 1'000'000);
+    EXPECT_TRUE(drawn.at().nanos() >= 0 && drawn.at().nanos() < 1'000'000'000) << drawn.at().nanos();
+  }
+  EXPECT_EQ(seconds, (std::set<int64_t>{10, 11}));
+  EXPECT_GT(nanos.size(), 190u);
+  EXPECT_EQ(lengths, (std::set<int64_t>{250, 2000}));
+  EXPECT_EQ(at(R"({"lasts": "{{uniform -9 -9}}s"})", 0).lasts().seconds(), -9);
+}
+
+TEST(JsonTemplate, DrawsWhatAnAnyHolds) {
+  const Nasty drawn = RenderText(
+      R"({"any": {"weight": "{{uniform 5 5}}", "@type": "type.googleapis.com/curtail.loadtest.Item",
+          "name": "n{{index}}"}})",
+      3);
+  EXPECT_EQ(drawn.any().type_url(), "type.googleapis.com/curtail.loadtest.Item");
+  Item item;
+  ASSERT_TRUE(drawn.any().UnpackTo(&item));
+  EXPECT_EQ(item.name(), "n3");
+  EXPECT_EQ(item.weight(), 5);
+  google::protobuf::Duration duration;
+  ASSERT_TRUE(RenderText(R"({"any": {"@type": "a.b/google.protobuf.Duration", "value": "{{index}}s"}})", 3)
+                  .any()
+                  .UnpackTo(&duration));
+  EXPECT_EQ(duration.seconds(), 3);
+}
+
 TEST(JsonTemplate, ReadsProto2) {
   const Old old = RenderText<Old>(
       R"({"name": "n", "number": 0, "closed": "SECOND", "unpacked": [1, 2], "packed": [3, 4],
@@ -320,7 +355,22 @@ TEST(JsonTemplate, RefusesWrongPlaceholders) {
       {R"({"a_color": "{{pick RED BLUE}}"})", "\"BLUE\" is not a valid value of the enum"},
       {R"({"a_bytes": "{{string 3}}"})", "write {{bytes N}}"},
       {R"({"counts": {"{{index}}": 1}})", "the key of a map cannot be a placeholder"},
-      {R"({"at": "{{index}}"})", "field at: placeholders cannot stand in a google.protobuf.Timestamp"},
+      {R"({"at": "2026-01-{{uniform 10 28}}T00:00:00Z"})",
+       "field at: write a Timestamp with placeholders as seconds since 1970"},
+      {R"({"at": "{{uniform 0 999999999999}}"})", "are not all seconds of a google.protobuf.Timestamp"},
+      {R"({"at": "{{real -1 1}}"})", "fractions must not be negative"},
+      {R"({"at": "{{uuid}}"})", "the values of {{uuid}} are not seconds"},
+      {R"({"at": "{{pick now}}"})", "\"now\" is not a valid google.protobuf.Timestamp"},
+      {R"({"at": {"seconds": "{{index}}"}})", "expected a string, got an object"},
+      {R"({"lasts": "{{uniform 1 9}}"})", "field lasts: write a Duration with placeholders as"},
+      {R"({"lasts": "{{pick 1s 2s}}s"})", "write a Duration with placeholders as"},
+      {R"({"any": {"name": "{{index}}"}})", "field any: an Any needs its type: \"@type\""},
+      {R"({"any": {"@type": "x.com/a.B", "name": "{{index}}"}})", "has the type \"a.B\": add the file"},
+      {R"({"any": {"@type": "x.com/curtail.loadtest.Item", "nam": "{{index}}"}})",
+       "field any.nam: curtail.loadtest.Item has no such field; did you mean \"name\"?"},
+      {R"({"any": {"@type": "x.com/google.protobuf.Duration", "v": "{{index}}s"}})",
+       "an Any of google.protobuf.Duration has it as \"value\""},
+      {R"({"any": "{{index}}"})", "expected an object, got a string"},
       {R"({"structure": {"a": "{{index}}"}})", "placeholders cannot stand in a google.protobuf.Struct"},
       {R"({"strings": ["{{string 16777216}}", "{{string 16777216}}", "{{string 16777216}}", "{{string 16777216}}",
           "{{string 1}}"]})",

@@ -18,6 +18,8 @@ using internal::Placeholder;
 using internal::TextPart;
 using internal::TextTemplate;
 
+constexpr std::string_view kPathField = ":path";
+
 absl::Status CannotBeSent(const std::string& line) {
   return absl::InvalidArgumentError(
       Join("'", line,
@@ -41,8 +43,30 @@ bool IsHttpField(std::string_view name) {
   constexpr std::string_view kOwn[] = {"connection", "content-length",    "http2-settings",
                                        "keep-alive", "proxy-connection",  "te",
                                        "trailer",    "transfer-encoding", "upgrade"};
+  if (name == kPathField) return true;
   return !name.empty() && std::all_of(name.begin(), name.end(), fits) &&
          std::find(std::begin(kOwn), std::end(kOwn), name) == std::end(kOwn);
+}
+
+absl::Status IsNoPath(std::string_view text) {
+  return absl::InvalidArgumentError(
+      Join("'", text,
+           "' is not a path of a URL: it begins with '/', and other characters than letters, digits and "
+           "-._~:/?@!$&'()*+,;=% are written as %20 and so on"));
+}
+
+// True if all that the parts give may stand in a path with a query.
+bool FitPath(const std::vector<TextPart>& parts) {
+  const auto fits = [](std::string_view text) {
+    return std::all_of(text.begin(), text.end(), [](char c) {
+      return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
+             std::string_view("-._~:/?@!$&'()*+,;=%").find(c) != std::string_view::npos;
+    });
+  };
+  return std::all_of(parts.begin(), parts.end(), [&](const TextPart& part) {
+    return part.drawn ? std::all_of(part.drawn->words().begin(), part.drawn->words().end(), fits)
+                      : fits(part.text);
+  });
 }
 
 // The words of {{pick}} and all text must be what metadata may hold.
@@ -98,6 +122,7 @@ absl::StatusOr<MetadataTemplate> MetadataTemplate::Parse(const std::vector<std::
     if (!value.ok()) return absl::InvalidArgumentError(Join("'", line, "': ", Message(value.status())));
     if (!CheckParts(value->parts(), !http && absl::EndsWith(key, "-bin")))
       return http ? IsNoField(line) : CannotBeSent(line);
+    if (key == kPathField && (!text.starts_with('/') || !FitPath(value->parts()))) return IsNoPath(text);
     entries.push_back({std::move(key), *std::move(value)});
   }
   MetadataTemplate made;

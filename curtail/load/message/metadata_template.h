@@ -29,7 +29,7 @@ class MetadataTemplate {
  public:
   enum class Rules {
     kGrpc,  // custom metadata; keys in "-bin" have bytes
-    kHttp,  // header fields, but for fields that frame messages
+    kHttp,  // header fields, but for fields that frame messages; ":path" replaces a URL's path
   };
 
   // A line is "KEY: VALUE". `replies` has the fields of a journey so far, or is null. Errors:

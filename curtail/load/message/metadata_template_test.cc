@@ -69,6 +69,19 @@ TEST(MetadataTemplate, RefusesWithTheLine) {
   }
 }
 
+TEST(MetadataTemplate, DrawsThePathOfHttp) {
+  const auto parse = [](const char* line) {
+    return MetadataTemplate::Parse({line}, 1, MetadataTemplate::Rules::kHttp);
+  };
+  const auto path = parse(":path: /users/{{index}}?page={{pick 2 2}}");
+  ASSERT_TRUE(path.ok()) << path.status();
+  EXPECT_EQ(path->Render(7).Find(":path"), "/users/7?page=2");
+  for (const char* line :
+       {":path: users", ":path: /a b", ":path: /{{pick a#b}}", ":path: /{{bytes 3}}", ":path: /\"x\""})
+    EXPECT_TRUE(absl::IsInvalidArgument(parse(line).status())) << line;
+  EXPECT_FALSE(MetadataTemplate::Parse({":path: /x"}, 1).ok()) << "gRPC's is its own";
+}
+
 TEST(MetadataTemplate, OfHttpTakesWhatHttpAllows) {
   const auto made = MetadataTemplate::Parse(
       {"Content-Type: application/json", "host: other", "X_1.2~: {{index}}", "x-bin: not base64!"}, 1,
@@ -79,8 +92,9 @@ TEST(MetadataTemplate, OfHttpTakesWhatHttpAllows) {
   EXPECT_EQ(fields.Find("host"), "other");
   EXPECT_EQ(fields.Find("x_1.2~"), "5");
   EXPECT_EQ(fields.Find("x-bin"), "not base64!");
-  for (const char* line : {"content-length: 5", "Connection: close", "transfer-encoding: chunked", ":path: /",
-                           "te: trailers", "a b: c", "x: a\r\nb: c", "x: \x01", "x: {{bytes 4}}"}) {
+  for (const char* line :
+       {"content-length: 5", "Connection: close", "transfer-encoding: chunked", ":method: PUT",
+        "te: trailers", "a b: c", "x: a\r\nb: c", "x: \x01", "x: {{bytes 4}}"}) {
     const absl::Status status = MetadataTemplate::Parse({line}, 1, MetadataTemplate::Rules::kHttp).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << line;
     EXPECT_THAT(std::string(status.message()), testing::HasSubstr("cannot be sent")) << line;

@@ -25,7 +25,8 @@ struct LoadPlan {
   double peak_per_s = 0;  // open loop: the highest
   int outstanding = 0;    // closed loop: requests kept in flight
   uint64_t seed = 0;
-  int connections = 1;  // to each target
+  int connections = 1;  // to each target, of each thread
+  int threads = 1;      // that send
   Nanos warmup{0};
   Nanos duration{0};      // of the measured window
   uint64_t requests = 0;  // after which it ends, if not before; 0: it does not
@@ -36,6 +37,7 @@ struct LoadPlan {
 
   std::vector<std::string> steps;    // names, where requests are journeys; else none
   std::vector<std::string> methods;  // names, where requests are of two or more; else none
+  std::vector<std::string> checks;   // of every OK reply, as ReplyChecks have them
 
   bool closed() const { return arrivals == "closed"; }
   // The least that a failed request counts as: no request that succeeds takes longer. Each step of

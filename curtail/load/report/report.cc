@@ -177,6 +177,20 @@ std::string ChecksText(const LoadChecks& checks) {
   return parts.empty() ? "" : Row("checks", absl::StrJoin(parts, ", "));
 }
 
+// The replies that failed checks, and a line a check that some failed.
+std::string ReplyChecksText(const LoadResult& r) {
+  const ReplyCheckSummary& all = r.reply_checks;
+  if (all.checks.empty()) return {};
+  std::string text = Row("replies", absl::StrFormat("%d checked, %d failed a check (%.3g %%)", all.replies,
+                                                    all.failed, 100 * all.failed_fraction()));
+  for (size_t i = 0; i < all.checks.size(); ++i) {
+    const CheckResult& check = all.checks[i];
+    if (check.failed == 0) continue;
+    absl::StrAppend(&text, Row("", absl::StrCat(check.failed, " x ", r.plan.checks[i], ": ", check.example)));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string PlanText(const LoadPlan& plan) {
@@ -197,14 +211,19 @@ std::string PlanText(const LoadPlan& plan) {
   const std::string retries =
       plan.retries == 0 ? ""
                         : absl::StrCat("; up to ", plan.retries, plan.retries == 1 ? " retry" : " retries");
+  const std::string checks =
+      plan.checks.empty() ? ""
+                          : absl::StrCat("; ", plan.checks.size(),
+                                         plan.checks.size() == 1 ? " check" : " checks", " of each reply");
   const std::string what =
       plan.steps.empty() ? plan.workload : absl::StrCat("journey: ", absl::StrJoin(plan.steps, ", "));
   const std::string methods =
       plan.methods.empty() ? plan.method : absl::StrCat(plan.methods.size(), " methods");
-  return absl::StrFormat("%s%s at %s%s: %s; %d connection%s, 1 thread; %s warm-up, then %s; timeout %s%s",
-                         methods, what.empty() ? "" : absl::StrCat(" (", what, ")"), plan.target,
-                         plan.tls ? " over TLS" : "", how, plan.connections, plan.connections == 1 ? "" : "s",
-                         Seconds(plan.warmup), length, Seconds(plan.timeout), retries);
+  return absl::StrFormat(
+      "%s%s at %s%s: %s; %d connection%s, %d thread%s; %s warm-up, then %s; timeout %s%s%s", methods,
+      what.empty() ? "" : absl::StrCat(" (", what, ")"), plan.target, plan.tls ? " over TLS" : "", how,
+      plan.connections, plan.connections == 1 ? "" : "s", plan.threads, plan.threads == 1 ? "" : "s",
+      Seconds(plan.warmup), length, Seconds(plan.timeout), retries, checks);
 }
 
 std::string SummaryText(const LoadResult& r) {
@@ -230,7 +249,7 @@ std::string SummaryText(const LoadResult& r) {
     absl::StrAppend(&text, Row(r.score.name, absl::StrFormat("mean %.4f, lowest %.4f, of %d replies",
                                                              r.score.mean(), r.score.min, r.score.count)));
   }
-  absl::StrAppend(&text, Counts(r));
+  absl::StrAppend(&text, ReplyChecksText(r), Counts(r));
   absl::StrAppend(&text, ChecksText(r.checks));
   for (const std::string& warning : r.warnings) absl::StrAppend(&text, Row("WARNING", warning));
   for (const std::string& reason : r.invalid) absl::StrAppend(&text, Row("VOID", reason));

@@ -135,8 +135,10 @@ Json PlanJson(const LoadPlan& p) {
                {"realtime", p.realtime}};
   if (p.requests > 0) json["requests"] = p.requests;
   if (p.retries > 0) json["retries"] = p.retries;
+  if (p.threads > 1) json["threads"] = p.threads;
   if (!p.steps.empty()) json["steps"] = p.steps;
   if (!p.methods.empty()) json["methods"] = p.methods;
+  if (!p.checks.empty()) json["checks"] = p.checks;
   return json;
 }
 
@@ -174,6 +176,15 @@ Json ChecksJson(const LoadChecks& c) {
 Json ScoreJson(const ScoreSummary& s) {
   if (s.count == 0) return nullptr;
   return {{"name", s.name}, {"count", s.count}, {"sum", s.sum}, {"mean", s.mean()}, {"min", s.min}};
+}
+
+Json ReplyChecksJson(const ReplyCheckSummary& all, const std::vector<std::string>& texts) {
+  Json checks = Json::array();
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const CheckResult& check = all.checks[i];
+    checks.push_back({{"check", texts[i]}, {"failed", check.failed}, {"example", check.example}});
+  }
+  return {{"replies", all.replies}, {"failed", all.failed}, {"checks", std::move(checks)}};
 }
 
 // In the order of the plan.
@@ -216,6 +227,7 @@ void AddRun(const LoadResult& r, Json& json) {
   json["generator"] = GeneratorJson(r);
   json["checks"] = ChecksJson(r.checks);
   json["score"] = ScoreJson(r.score);
+  if (!r.plan.checks.empty()) json["reply_checks"] = ReplyChecksJson(r.reply_checks, r.plan.checks);
   json["codes"] = r.codes;
   json["errors"] = r.errors;
   json["series"] = SeriesJson(r.series);

@@ -47,6 +47,7 @@ TEST(ReportJson, IsCheckedByItsSchema) {
   KeepForSchemaTest("report-empty", ReportJson(EmptyReport()));
   KeepForSchemaTest("report-journeys", ReportJson(SampleJourneys()));
   KeepForSchemaTest("report-mix", ReportJson(SampleMix()));
+  KeepForSchemaTest("report-checked", ReportJson(SampleChecked()));
   KeepForSchemaTest("result", ResultJson(SampleRun()));
 }
 
@@ -98,8 +99,8 @@ TEST(ReportJson, ShortThingsStandOnOneLine) {
 }
 
 TEST(ReadReport, GivesBackWhatWasWritten) {
-  std::vector<LoadReport> reports = {SampleReport(1), SampleReport(3), EmptyReport(), SampleJourneys(),
-                                     SampleMix()};
+  std::vector<LoadReport> reports = {SampleReport(1),  SampleReport(3), EmptyReport(),
+                                     SampleJourneys(), SampleMix(),     SampleChecked()};
   reports[0].runs[0].invalid.push_back("late");
   reports[0].runs[0].plan.retries = 2;
   reports[0].runs[0].retried = 3;

@@ -52,8 +52,11 @@ LoadPlan ReadPlan(const JsonNode& node) {
   if (node.Contains("requests")) p.requests = node["requests"].Count();
   if (node.Contains("retries"))
     p.retries = static_cast<int>(node["retries"].Count(std::numeric_limits<int>::max()));
+  if (node.Contains("threads"))
+    p.threads = std::max(1, static_cast<int>(node["threads"].Count(std::numeric_limits<int>::max())));
   if (node.Contains("steps")) p.steps = ReadTexts(node["steps"]);
   if (node.Contains("methods")) p.methods = ReadTexts(node["methods"]);
+  if (node.Contains("checks")) p.checks = ReadTexts(node["checks"]);
   p.timeout = node["timeout_s"].Sec();
   p.spin = node["spin_us"].Us();
   p.realtime = node["realtime"].Flag();
@@ -115,6 +118,17 @@ PartResult ReadPart(const JsonNode& node) {
   return s;
 }
 
+ReplyCheckSummary ReadReplyChecks(const JsonNode& node, size_t checks) {
+  ReplyCheckSummary all;
+  all.replies = node["replies"].Count();
+  all.failed = node["failed"].Count();
+  node["checks"].ForItems(1000, [&](const JsonNode& check) {
+    all.checks.push_back({check["failed"].Count(), check["example"].Text()});
+  });
+  if (all.checks.size() != checks) node.Complain("must have the checks of the plan");
+  return all;
+}
+
 void ReadCounters(const JsonNode& node, LoadResult& r) {
   const JsonNode requests = node["requests"];
   r.scheduled = requests["scheduled"].Count();
@@ -155,6 +169,7 @@ LoadResult ReadRun(const JsonNode& node, const LoadPlan& plan) {
   r.cpu = node["generator"]["cpu_us"].Us();
   r.spin = node["generator"]["spin_us"].Us();
   r.score = ReadScore(node["score"]);
+  if (!plan.checks.empty()) r.reply_checks = ReadReplyChecks(node["reply_checks"], plan.checks.size());
   const JsonNode checks = node["checks"];
   r.checks.gaps_a2 = checks["gaps_a2"].NumberOrNull(-1e300, 1e300);
   r.checks.neighbours = checks["neighbours_rank_correlation"].NumberOrNull(-1, 1);

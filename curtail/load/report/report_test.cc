@@ -93,6 +93,14 @@ TEST(SummaryText, HasARowAMethodOfAMix) {
   EXPECT_THAT(text, HasSubstr("of every one a failed request counts as at least "));
 }
 
+TEST(SummaryText, HasTheChecksThatRepliesFailed) {
+  const LoadResult run = SampleChecked().runs.front();
+  EXPECT_THAT(PlanText(run.plan), HasSubstr("timeout 1 s; 2 checks of each reply"));
+  EXPECT_THAT(SummaryText(run), HasSubstr("\nreplies       99 checked, 3 failed a check (3.03 %)\n"
+                                          "              3 x .name: it is absent\n"));
+  EXPECT_THAT(SummaryText(EvenRun()), Not(HasSubstr("\nreplies")));
+}
+
 TEST(SummaryText, HasARowAStepOfAJourney) {
   const LoadResult run = SampleJourneys().runs.front();
   EXPECT_THAT(PlanText(run.plan), HasSubstr("(journey: log-in, pay)"));

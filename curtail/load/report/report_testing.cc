@@ -121,6 +121,15 @@ LoadReport SampleJourneys() {
   return report;
 }
 
+LoadReport SampleChecked() {
+  LoadReport report = SampleReport(1);
+  LoadResult& r = report.runs.front();
+  r.plan.checks = {".user.id == 7", ".name"};
+  r.reply_checks = {.replies = 99, .failed = 3, .checks = {{}, {3, "it is absent"}}};
+  report.thresholds = {"checks<=1%"};
+  return report;
+}
+
 LoadReport SampleMix() {
   LoadReport report = SampleReport(1);
   LoadResult& r = report.runs.front();

@@ -22,6 +22,8 @@ LoadReport SampleReport(int runs, uint64_t seed = 9, double slowdown = 1);
 // A fixed machine, so that texts do not depend on where the test runs.
 // A run of journeys, "log-in" and "pay".
 LoadReport SampleJourneys();
+// A run whose replies were checked twice each; 3 of 99 failed the second check.
+LoadReport SampleChecked();
 // A run of two methods, "Balance" and "Pay", with a threshold that holds and one that does not.
 LoadReport SampleMix();
 ReportOrigin SampleOrigin();

@@ -95,11 +95,11 @@ void Warn(LoadResult& result) {
   }
 }
 
-// The CPUs that the sending thread kept busy.
+// The share of a CPU that a sending thread kept busy.
 double Busy(const LoadResult& r) {
-  return r.measured <= Nanos::zero()
-             ? 0
-             : static_cast<double>((r.cpu - r.spin).count()) / static_cast<double>(r.measured.count());
+  return r.measured <= Nanos::zero() ? 0
+                                     : static_cast<double>((r.cpu - r.spin).count()) /
+                                           static_cast<double>(r.measured.count()) / r.plan.threads;
 }
 
 }  // namespace

@@ -58,6 +58,23 @@ struct ScoreSummary {
   double mean() const { return count == 0 ? 0 : sum / static_cast<double>(count); }
 };
 
+// A check of the replies (reply_check.h).
+struct CheckResult {
+  uint64_t failed = 0;  // replies
+  std::string example;  // what the first of them had instead: "it is 8"
+};
+
+// The checks of all OK replies.
+struct ReplyCheckSummary {
+  uint64_t replies = 0;
+  uint64_t failed = 0;              // at least one check
+  std::vector<CheckResult> checks;  // as LoadPlan::checks
+
+  double failed_fraction() const {
+    return replies == 0 ? 0 : static_cast<double>(failed) / static_cast<double>(replies);
+  }
+};
+
 // A part of the requests that were due in the window: a step of all journeys, or a method.
 struct PartResult {
   std::string name;
@@ -116,6 +133,8 @@ struct LoadResult {
   Nanos spin{0};
 
   ScoreSummary score;
+  // A reply that fails a check is OK all the same.
+  ReplyCheckSummary reply_checks;
   LoadChecks checks;
   // At most kMaxIntervals, whatever the length of the run: neighbours are then merged.
   static constexpr size_t kMaxIntervals = 3600;

@@ -16,7 +16,7 @@
 namespace curtail {
 namespace {
 
-enum class Unit { kDuration, kShare, kNumber };
+enum class LimitUnit { kDuration, kShare, kNumber };
 
 // The percentile that "p99.9" names.
 bool ParsePercentile(absl::string_view metric, double* percent) {
@@ -24,17 +24,18 @@ bool ParsePercentile(absl::string_view metric, double* percent) {
          *percent > 0 && *percent <= 100;
 }
 
-absl::StatusOr<Unit> UnitOf(absl::string_view metric) {
+absl::StatusOr<LimitUnit> LimitUnitOf(absl::string_view metric) {
   double percent = 0;
-  if (metric == "mean" || metric == "max" || ParsePercentile(metric, &percent)) return Unit::kDuration;
-  if (metric == "errors" || metric == "score") return Unit::kShare;
-  if (metric == "rate" || metric == "good") return Unit::kNumber;
-  return absl::InvalidArgumentError(absl::StrCat(
-      "there is no metric '", metric, "'; use p50, p99 or any pN, mean, max, errors, rate, good or score"));
+  if (metric == "mean" || metric == "max" || ParsePercentile(metric, &percent)) return LimitUnit::kDuration;
+  if (metric == "errors" || metric == "score" || metric == "checks") return LimitUnit::kShare;
+  if (metric == "rate" || metric == "good") return LimitUnit::kNumber;
+  return absl::InvalidArgumentError(
+      absl::StrCat("there is no metric '", metric,
+                   "'; use p50, p99 or any pN, mean, max, errors, rate, good, score or checks"));
 }
 
-absl::StatusOr<double> ParseLimit(absl::string_view text, Unit unit) {
-  if (unit == Unit::kDuration) {
+absl::StatusOr<double> ParseLimit(absl::string_view text, LimitUnit unit) {
+  if (unit == LimitUnit::kDuration) {
     absl::Duration d;
     if (absl::ParseDuration(std::string(text), &d) && d > absl::ZeroDuration())
       return absl::ToDoubleNanoseconds(d);
@@ -42,11 +43,11 @@ absl::StatusOr<double> ParseLimit(absl::string_view text, Unit unit) {
         absl::StrCat("'", text, "' is not a duration; write 5ms, 800us or 1.5s"));
   }
   double scale = 1;
-  if (unit == Unit::kShare && absl::ConsumeSuffix(&text, "%")) scale = 0.01;
+  if (unit == LimitUnit::kShare && absl::ConsumeSuffix(&text, "%")) scale = 0.01;
   double value = 0;
   if (absl::SimpleAtod(text, &value) && std::isfinite(value) && value >= 0) return value * scale;
   return absl::InvalidArgumentError(
-      absl::StrCat("'", text, "' is not a ", unit == Unit::kShare ? "share; write 0.1% or 0.001" : "number"));
+      absl::StrCat("'", text, "' is not a ", unit == LimitUnit::kShare ? "share; write 0.1% or 0.001" : "number"));
 }
 
 absl::StatusOr<Threshold> ParseOne(absl::string_view text) {
@@ -59,14 +60,14 @@ absl::StatusOr<Threshold> ParseOne(absl::string_view text) {
   t.text = std::string(text);
   t.metric = std::string(text.substr(0, at));
   // "p99.9" has a dot of its own.
-  if (const size_t dot = t.metric.find('.'); dot != std::string::npos && !UnitOf(t.metric).ok()) {
+  if (const size_t dot = t.metric.find('.'); dot != std::string::npos && !LimitUnitOf(t.metric).ok()) {
     t.part = t.metric.substr(0, dot);
     t.metric.erase(0, dot + 1);
   }
   t.op = std::string(text.substr(at, length));
-  const absl::StatusOr<Unit> unit = UnitOf(t.metric);
+  const absl::StatusOr<LimitUnit> unit = LimitUnitOf(t.metric);
   if (!unit.ok()) return unit.status();
-  if (!t.part.empty() && *unit != Unit::kDuration && t.metric != "errors") {
+  if (!t.part.empty() && *unit != LimitUnit::kDuration && t.metric != "errors") {
     return absl::InvalidArgumentError(absl::StrCat("a step or a method has no ", t.metric, "; use ", t.part,
                                                    ".p99 or any pN, mean, max or errors"));
   }
@@ -86,9 +87,10 @@ double MeasureLatency(absl::string_view metric, const Histogram& h) {
 double Measure(absl::string_view metric, const LoadResult& r) {
   const double none = std::numeric_limits<double>::quiet_NaN();
   if (metric == "score") return r.score.count == 0 ? none : r.score.mean();
+  if (metric == "checks") return r.reply_checks.replies == 0 ? none : r.reply_checks.failed_fraction();
   if (r.all.empty()) return none;
-  const absl::StatusOr<Unit> unit = UnitOf(metric);
-  if (unit.ok() && *unit == Unit::kDuration) return MeasureLatency(metric, r.all);
+  const absl::StatusOr<LimitUnit> unit = LimitUnitOf(metric);
+  if (unit.ok() && *unit == LimitUnit::kDuration) return MeasureLatency(metric, r.all);
   if (metric == "errors") return r.failed_fraction();
   return metric == "rate" ? r.sent_per_s : r.good_per_s;
 }
@@ -112,8 +114,8 @@ double MeasurePart(const Threshold& t, const LoadResult& r) {
 // True if a generator that is never late might have measured what `holds`.
 template <class Holds>
 bool MightHold(absl::string_view metric, const LoadResult& r, const Holds& holds) {
-  const absl::StatusOr<Unit> unit = UnitOf(metric);
-  const bool latency = unit.ok() && *unit == Unit::kDuration;
+  const absl::StatusOr<LimitUnit> unit = LimitUnitOf(metric);
+  const bool latency = unit.ok() && *unit == LimitUnit::kDuration;
   if (!r.valid() && r.all.empty()) return true;
   if (r.valid() || r.send_lag.empty()) return latency && holds(MeasureLatency(metric, r.since_sent));
   // Its timeouts and its rate may be its own doing; its replies were late by no more than it.
@@ -154,12 +156,12 @@ std::string_view Verdict(const ThresholdOutcome& outcome) {
 }
 
 std::string ActualText(const ThresholdOutcome& outcome) {
-  const absl::StatusOr<Unit> unit = UnitOf(outcome.threshold.metric);
+  const absl::StatusOr<LimitUnit> unit = LimitUnitOf(outcome.threshold.metric);
   if (!unit.ok() || std::isnan(outcome.actual)) return "not measured";
-  if (*unit == Unit::kDuration)
+  if (*unit == LimitUnit::kDuration)
     return outcome.actual < 1e9 ? absl::StrFormat("%.3g ms", outcome.actual / 1e6)
                                 : absl::StrFormat("%.3g s", outcome.actual / 1e9);
-  if (*unit == Unit::kShare) return absl::StrFormat("%.3g %%", outcome.actual * 100);
+  if (*unit == LimitUnit::kShare) return absl::StrFormat("%.3g %%", outcome.actual * 100);
   return absl::StrFormat("%.1f", outcome.actual);
 }
 

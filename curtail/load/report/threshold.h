@@ -19,6 +19,7 @@ namespace curtail {
 //   errors         share of failed requests. Limit: a share ("0.1%" or "0.001")
 //   rate, good     requests sent and answered OK, a second. Limit: a number
 //   score          mean score of the replies. Limit: a number or a share
+//   checks         share of checked replies that failed a check. Limit: a share
 // The first two of a journey's step, or of one of several methods, are written behind its name:
 // "pay.p99<5ms".
 struct Threshold {

@@ -18,6 +18,7 @@ LoadResult SampleRun() {
   r.all.Record(milliseconds(2), 990);
   r.all.Record(milliseconds(100), 10);
   r.score = {"recall@10", 2, 1.9, 0.9};
+  r.reply_checks = {.replies = 200, .failed = 1};
   return r;
 }
 
@@ -44,6 +45,8 @@ TEST(Threshold, ComparesEachMetric) {
   EXPECT_FALSE(Met("good>99"));
   EXPECT_TRUE(Met("score>=0.95"));
   EXPECT_TRUE(Met("score>94%"));
+  EXPECT_TRUE(Met("checks<=0.5%"));
+  EXPECT_FALSE(Met("checks<=0"));
 }
 
 TEST(Threshold, IsUndecidedWhereOnlyTheGeneratorsLatenessStandsAgainstIt) {

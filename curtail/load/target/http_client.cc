@@ -18,6 +18,7 @@ namespace {
 
 // Attempts at one request that its server refuses unseen (HTTP/2).
 constexpr int kMaxAttempts = 5;
+constexpr std::string_view kPathField = ":path";
 // So many of the longest replies that are allowed may be on their way at a time, or more that are shorter.
 constexpr size_t kLongReplies = 4;
 // A share of requests that waited for a connection which the reader should know of.
@@ -77,6 +78,12 @@ void HttpClient::Start(size_t target, std::string_view, Deadline deadline, const
   request->target = target;
   request->endpoint = &targets_[target].endpoint;
   request->headers = metadata;
+  if (const std::optional<std::string_view> path = metadata.Find(kPathField)) {
+    request->drawn = targets_[target].endpoint;
+    request->drawn.path = *path;
+    request->endpoint = &request->drawn;
+    request->headers.EraseIf([](std::string_view key) { return key == kPathField; });
+  }
   if (!metadata.Find("user-agent")) request->headers.AddLowerCase("user-agent", UserAgent());
   request->body.assign(message);
   request->done = done;

@@ -39,6 +39,7 @@ class HttpClient final : public LoadClient, private HttpConnection::Owner {
   struct Request : HttpExchange, Timer {
     Completion* done = nullptr;
     size_t target = 0;
+    HttpEndpoint drawn;  // where the metadata have a path
     int attempts = 0;
     HttpConnection* connection = nullptr;  // null while it waits for one
     bool timed_out = false;

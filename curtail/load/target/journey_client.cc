@@ -27,6 +27,11 @@ struct JourneyClient::Run final : LoadCompletion {
   }
 };
 
+JourneyClient::JourneyClient(std::unique_ptr<LoadClient> client, const Journey& journey)
+    : journey_(journey), client_(std::move(client)) {}
+
+JourneyClient::~JourneyClient() = default;
+
 JourneyClient::Run* JourneyClient::Take() {
   if (free_.empty()) {
     runs_.emplace_back().client = this;

@@ -21,8 +21,8 @@ namespace curtail::internal {
 class JourneyClient final : public LoadClient {
  public:
   // `journey` outlives the client.
-  JourneyClient(std::unique_ptr<LoadClient> client, const Journey& journey)
-      : journey_(journey), client_(std::move(client)) {}
+  JourneyClient(std::unique_ptr<LoadClient> client, const Journey& journey);
+  ~JourneyClient() override;
 
   absl::Status Resolve() override { return client_->Resolve(); }
   // `metadata` goes with every step, which may add its own. `message` and `deadline` are the first step's, which was due

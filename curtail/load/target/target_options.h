@@ -42,7 +42,8 @@ struct TargetOptions {
   // "host:port" or "unix:/path" each; with `http` a URL each. Requests go to them in turn.
   std::vector<std::string> targets;
   // If set, requests speak HTTP: an answer with a status of 2xx is OK, another one has failed.
-  // Requests are the workload's messages as bodies; metadata become header fields.
+  // Requests are the workload's messages as bodies; metadata become header fields, ":path" the
+  // path in place of the URL's.
   std::optional<HttpOptions> http;
   // If set, the workload's method streams.
   std::optional<StreamOptions> stream;

@@ -23,6 +23,7 @@
 #include "curtail/term/exit_code.h"
 #include "curtail/term/interrupt.h"
 #include "tools/curtail/load/kubectl.h"
+#include "tools/curtail/load/load_checks.h"
 #include "tools/curtail/load/load_results.h"
 #include "tools/curtail/load/load_setup.h"
 #include "tools/curtail/render/manifests.h"
@@ -53,13 +54,11 @@ absl::Status CheckFlags(const LoadFlags& flags) {
                      "--method, with --data; only shipped applications have their own"));
   }
   const bool trace = flags.schedule.find('/') != std::string::npos || absl::EndsWith(flags.schedule, ".csv");
-  const std::pair<const char*, bool> files[] = {{"--data", flags.data.starts_with('@')},
-                                                {"--data-binary", !flags.data_binary.empty()},
-                                                {"--journey", !flags.journey.empty()},
-                                                {"--proto", !flags.protos.empty()},
-                                                {"--ca", !flags.ca.empty()},
-                                                {"--cert", !flags.cert.empty()},
-                                                {"--schedule", trace}};
+  const std::pair<const char*, bool> files[] = {
+      {"--data", flags.data.starts_with('@')}, {"--data-binary", !flags.data_binary.empty()},
+      {"--journey", !flags.journey.empty()},   {"--check", NamesCheckFile(flags)},
+      {"--proto", !flags.protos.empty()},      {"--ca", !flags.ca.empty()},
+      {"--cert", !flags.cert.empty()},         {"--schedule", trace}};
   for (const auto& [flag, given] : files) {
     if (given) {
       return absl::InvalidArgumentError(

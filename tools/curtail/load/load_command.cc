@@ -22,13 +22,17 @@
 #include "curtail/load/message/catalog.h"
 #include "curtail/load/message/journey.h"
 #include "curtail/load/message/json_workload.h"
+#include "curtail/load/report/join.h"
 #include "curtail/load/report/report.h"
 #include "curtail/term/exit_code.h"
 #include "tools/curtail/deploy/config_watch.h"
 #include "tools/curtail/load/cluster_load.h"
+#include "tools/curtail/load/http_setup.h"
 #include "tools/curtail/load/live_run.h"
+#include "tools/curtail/load/load_checks.h"
 #include "tools/curtail/load/load_results.h"
 #include "tools/curtail/load/load_setup.h"
+#include "tools/curtail/load/load_threads.h"
 #include "tools/curtail/load/request_log.h"
 #include "tools/curtail/load/trial.h"
 #include "tools/curtail/term/flags.h"
@@ -38,6 +42,7 @@ namespace curtail::tool {
 namespace {
 
 constexpr size_t kMaxDescription = 1000;
+constexpr uint64_t kSeedOfThread = 0x9e3779b97f4a7c15;
 
 // For a server that could not be called at all.
 std::string ReachHint(absl::string_view message) {
@@ -112,6 +117,21 @@ ReportOrigin OriginOf(const LoadFlags& flags) {
   return origin;
 }
 
+// The plan of the first run.
+absl::StatusOr<LoadPlan> PlanOf(const LoadFlags& flags, const LoadSetup& setup, const Workload& workload) {
+  if (!setup.curve) {
+    LoadPlan plan = PlanClosedLoop(setup.options, workload, flags.closed, setup.duration);
+    plan.seed = flags.seed;
+    plan.threads = flags.threads;
+    return plan;
+  }
+  const absl::StatusOr<Schedule> schedule = Schedule::Make(*setup.curve, setup.gaps, flags.seed);
+  if (!schedule.ok()) return schedule.status();
+  LoadPlan plan = PlanOpenLoop(setup.options, workload, *schedule);
+  plan.threads = flags.threads;
+  return plan;
+}
+
 // One `curtail load`: runs, reports and judges.
 class LoadTest {
  public:
@@ -139,6 +159,9 @@ class LoadTest {
  private:
   // Run number `number` of the plan, whose seed is the flags' plus that; at another rate if one is given.
   absl::StatusOr<LoadResult> RunOnce(int number, std::optional<double> rate, const std::string& label);
+  // The run, by all threads of the flags. `curve` is absent in a closed loop.
+  absl::StatusOr<LoadResult> RunShares(const RunOptions& options, const Workload& workload,
+                                       const std::optional<RateCurve>& curve, uint64_t seed) const;
   // Writes the files that the flags ask for; OK when all is written.
   absl::Status WriteAll(const LoadReport& report) const;
 
@@ -202,24 +225,52 @@ absl::StatusOr<LoadResult> LoadTest::RunOnce(int number, std::optional<double> r
   const double total_s = flags_.requests > 0 ? 0 : std::chrono::duration<double>(length).count();
   const LiveRunFile shown(run_folder_, {.command = flags_.command, .label = label, .total_s = total_s},
                           &live);
-  absl::StatusOr<LoadResult> result = absl::UnknownError("");
-  if (setup_.curve) {
-    absl::StatusOr<RateCurve> curve = *setup_.curve;
-    if (rate) curve = RateCurve::Constant(*rate, length);
-    if (!rate && number > 0 && ShapeIsDrawn(flags_.schedule)) curve = MakeCurve(flags_, options.warmup, seed);
-    if (!curve.ok()) return curve.status();
-    const absl::StatusOr<Schedule> schedule = Schedule::Make(*std::move(curve), setup_.gaps, seed);
-    if (!schedule.ok()) return schedule.status();
-    result = RunOpenLoop(options, **workload, *schedule);
-  } else {
-    result = RunClosedLoop(options, **workload, flags_.closed, setup_.duration);
+  std::optional<RateCurve> curve = setup_.curve;
+  if (curve) {
+    absl::StatusOr<RateCurve> other = *curve;
+    if (rate) other = RateCurve::Constant(*rate, length);
+    if (!rate && number > 0 && ShapeIsDrawn(flags_.schedule)) other = MakeCurve(flags_, options.warmup, seed);
+    if (!other.ok()) return other.status();
+    curve = *std::move(other);
   }
+  absl::StatusOr<LoadResult> result = RunShares(options, **workload, curve, seed);
   if (result.ok()) {
     watch.Fill(result->series);
     result->plan.seed = seed;
     traces_ = tracer != nullptr ? TracesText(*tracer, *result) : "";
   }
   return result;
+}
+
+absl::StatusOr<LoadResult> LoadTest::RunShares(const RunOptions& options, const Workload& workload,
+                                               const std::optional<RateCurve>& curve, uint64_t seed) const {
+  const int threads = flags_.threads;
+  const auto run = [&](int thread, Live* live) -> absl::StatusOr<LoadResult> {
+    RunOptions own = options;
+    own.live = live;
+    own.threads = static_cast<uint64_t>(threads);
+    own.thread = static_cast<uint64_t>(thread);
+    own.requests = ShareOf(options.requests, thread, threads);
+    if (!curve) {
+      const uint64_t share = ShareOf(static_cast<uint64_t>(flags_.closed), thread, threads);
+      return RunClosedLoop(own, workload, static_cast<int>(share), setup_.duration);
+    }
+    absl::StatusOr<RateCurve> share = *curve;
+    if (threads > 1) share = curve->Scaled(1.0 / threads, 1);
+    if (!share.ok()) return share.status();
+    const absl::StatusOr<Schedule> schedule =
+        Schedule::Make(*std::move(share), setup_.gaps, seed + own.thread * kSeedOfThread);
+    if (!schedule.ok()) return schedule.status();
+    return RunOpenLoop(own, workload, *schedule);
+  };
+  if (threads == 1) return run(0, options.live);
+  const absl::StatusOr<std::vector<LoadResult>> parts = RunThreads(threads, run, options.live);
+  if (!parts.ok()) return parts.status();
+  LoadSetup whole = setup_;
+  whole.curve = curve;
+  const absl::StatusOr<LoadPlan> plan = PlanOf(flags_, whole, workload);
+  if (!plan.ok()) return plan.status();
+  return JoinResults(*plan, *parts);
 }
 
 absl::Status LoadTest::WriteAll(const LoadReport& report) const {
@@ -309,21 +360,13 @@ int LoadTest::FindMax(const std::vector<Threshold>& conditions) {
   return stop_ ? kInterrupted : ExitCodeOf(search);
 }
 
-// The plan of the first run.
-absl::StatusOr<LoadPlan> PlanOf(const LoadFlags& flags, const LoadSetup& setup, const Workload& workload) {
-  if (!setup.curve) {
-    LoadPlan plan = PlanClosedLoop(setup.options, workload, flags.closed, setup.duration);
-    plan.seed = flags.seed;
-    return plan;
-  }
-  const absl::StatusOr<Schedule> schedule = Schedule::Make(*setup.curve, setup.gaps, flags.seed);
-  if (!schedule.ok()) return schedule.status();
-  return PlanOpenLoop(setup.options, workload, *schedule);
-}
-
-// INVALID_ARGUMENT if a condition is of a step or a method that the plan does not have.
+// INVALID_ARGUMENT if a condition is of a step, a method or checks that the plan does not have.
 absl::Status CheckParts(const char* flag, const std::vector<Threshold>& thresholds, const LoadPlan& plan) {
   for (const Threshold& t : thresholds) {
+    if (t.metric == "checks" && plan.checks.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          flag, ": '", t.text, "' is about checks, and there are none: add --check '.FIELD == VALUE'"));
+    }
     const std::vector<std::string>& parts = plan.steps.empty() ? plan.methods : plan.steps;
     if (t.part.empty() || absl::c_linear_search(parts, t.part)) continue;
     return absl::InvalidArgumentError(
@@ -365,6 +408,7 @@ int ShowOneCall(const LoadFlags& flags, const LoadTargets& targets, const RunOpt
                                static_cast<double>(answer->took.count()) / 1e6));
   if (options.http) {
     console.Print(absl::StrCat(answer->reply, absl::EndsWith(answer->reply, "\n") ? "" : "\n"));
+    console.Print(DebugChecks(options, answer->reply));
     return kOk;
   }
   const Journey* const journey = workload.journey();
@@ -378,6 +422,7 @@ int ShowOneCall(const LoadFlags& flags, const LoadTargets& targets, const RunOpt
       method.ok() ? ReplyToJson(*method, answer->reply) : absl::StatusOr<std::string>(method.status());
   console.Print(json.ok() ? absl::StrCat(absl::StripTrailingAsciiWhitespace(*json), "\n")
                           : absl::StrCat(absl::BytesToHexString(answer->reply), "\n"));
+  console.Print(DebugChecks(options, answer->reply));
   return kOk;
 }
 
@@ -385,10 +430,11 @@ int ShowOneCall(const LoadFlags& flags, const LoadTargets& targets, const RunOpt
 
 int RunLoad(const LoadFlags& flags, Console& console, const std::atomic<bool>& stop) {
   if (flags.kubernetes) return RunClusterLoad(flags, console, stop);
-  const absl::StatusOr<LoadTargets> targets = MakeTargets(flags);
-  if (!targets.ok()) return FailLoad(console, targets.status());
-  if (flags.list) return ListMethods(flags, *targets, console);
   LoadFlags given = flags;
+  if (absl::Status status = DrawPaths(&given); !status.ok()) return FailLoad(console, status);
+  const absl::StatusOr<LoadTargets> targets = MakeTargets(given);
+  if (!targets.ok()) return FailLoad(console, targets.status());
+  if (given.list) return ListMethods(given, *targets, console);
   if (given.debug && given.rps <= 0 && given.closed <= 0 && given.schedule.empty()) given.closed = 1;
   absl::StatusOr<LoadSetup> setup = MakeSetup(given, *targets);
   if (!setup.ok()) return FailLoad(console, setup.status());
@@ -396,13 +442,15 @@ int RunLoad(const LoadFlags& flags, Console& console, const std::atomic<bool>& s
     return FailLoad(console, status);
   if (absl::Status status = SetRetries(given, *targets, &setup->options); !status.ok())
     return FailLoad(console, status);
-  if (absl::Status status = CheckOutputs(flags, console); !status.ok()) return FailLoad(console, status);
-  const absl::StatusOr<WorkloadMaker> workloads = MakeWorkloads(flags, *targets, !console.shows_progress());
+  if (absl::Status status = CheckOutputs(given, console); !status.ok()) return FailLoad(console, status);
+  const absl::StatusOr<WorkloadMaker> workloads = MakeWorkloads(given, *targets, !console.shows_progress());
   if (!workloads.ok()) return FailLoad(console, workloads.status());
-  absl::StatusOr<std::shared_ptr<const Workload>> first = (*workloads)(flags.seed);
+  absl::StatusOr<std::shared_ptr<const Workload>> first = (*workloads)(given.seed);
   if (!first.ok()) return FailLoad(console, first.status());
-  if (flags.debug) return ShowOneCall(flags, *targets, setup->options, **first, console);
-  const absl::StatusOr<LoadPlan> plan = PlanOf(flags, *setup, **first);
+  if (absl::Status status = SetChecks(given, *targets, **first, &setup->options); !status.ok())
+    return FailLoad(console, status);
+  if (given.debug) return ShowOneCall(given, *targets, setup->options, **first, console);
+  const absl::StatusOr<LoadPlan> plan = PlanOf(given, *setup, **first);
   if (!plan.ok()) return FailLoad(console, plan.status());
   for (const auto& [flag, conditions] :
        {std::pair("--fail-if", &setup->thresholds), std::pair("--find-max", &setup->find_max)}) {
@@ -410,9 +458,9 @@ int RunLoad(const LoadFlags& flags, Console& console, const std::atomic<bool>& s
       return FailLoad(console, status);
   }
   console.PrintWrapped(absl::StrCat(console.Bold("load"), " ", PlanText(*plan), "\n"));
-  if (flags.dry_run) return kOk;
+  if (given.dry_run) return kOk;
   const std::vector<Threshold> find_max = setup->find_max;
-  LoadTest test(flags, *std::move(setup), *workloads, *std::move(first), targets->run_folder, console, stop);
+  LoadTest test(given, *std::move(setup), *workloads, *std::move(first), targets->run_folder, console, stop);
   return find_max.empty() ? test.Repeat() : test.FindMax(find_max);
 }
 

@@ -30,6 +30,7 @@ Examples:
   curtail load api:8080 --find-max 'p99<5ms' --rps 100 --duration 5s --method ...
   curtail load http://api:8080/search --rps 500 --data '{"user": {{uniform 1 1000}}}' -H 'x-id: {{uuid}}'
   curtail load api:8080 --rps 50 --journey shop.yaml --fail-if 'p99<200ms,pay.p99<50ms,pay.errors<0.1%'
+  curtail load api:8080 --rps 50 --method shop.Cart/Get --data '{"id": 7}' --check '.cart.id == 7' --fail-if 'checks<0.1%'
   curtail load api:8080 --list
 
 Over HTTP an answer with a status of 2xx is ok; others are counted by their status.
@@ -38,6 +39,8 @@ Schedules: constant:500, steps:100,500,2000, ramp:100..5000, flash-crowd:100..80
   quick-variation:2000, slow-variation:2000, world-cup-98:2000.
 JSON fields may be drawn for each request: {{index}}, {{uniform 1 100}}, {{real 0 1}}, {{zipf 1000000 0.99}},
   {{skew 1000 80}}, {{string 16}}, {{bytes 64}}, {{uuid}}, {{pick red green}}.
+--check looks at each OK reply, also of HTTP if that is JSON:
+  .user.id == 7   .name contains "red"   .items[0].price <= 9.5   .items.length >= 1   .token   . contains "welcome"
 A journey is a file of steps and ends at the first that fails; docs/load.md describes it. --rps counts journeys.
   steps:
     - {name: login, method: shop.Users/Login, data: '{"user": "user-{{uniform 1 1000}}"}'}
@@ -46,13 +49,19 @@ A journey is a file of steps and ends at the first that fails; docs/load.md desc
       pause: exponential 2s
       data: '{"cart": "{{reply.login.cart}}"}'
       metadata: {authorization: "Bearer {{reply.login.token}}"}
-Durations are written 10s, 1m30s, 500us.  --fail-if: pN, mean, max, errors, rate, good, score, STEP.pN; all must hold.
+Durations are written 10s, 1m30s, 500us.  --fail-if: pN, mean, max, errors, rate, good, score, checks, STEP.pN; all must hold.
 Exit codes: 0 ok, 1 no server or no disk space, 98 the run is void (the generator was the limit), 99 a --fail-if
 condition does not hold, 104 bad flags, 105 interrupted.)";
 
 void AddRequestFlags(CLI::App& load, LoadFlags* f) {
   const char* const group = "Requests";
   AddMessageFlags(load, f);
+  load.add_option(
+          "--check", f->checks,
+          "Of each OK reply: a field, and what it must be, '.user.id == 7'; @FILE has a check a line; "
+          "repeat it for more")
+      ->allow_extra_args(false)
+      ->group(group);
   load.add_option("-X,--verb", f->verb, "Over HTTP: GET, PUT, ... [GET; POST with a body]")->group(group);
   load.add_flag("--http2", f->http2, "Over HTTP: speak HTTP/2, without TLS with prior knowledge [HTTP/1.1]")
       ->group(group);
@@ -82,6 +91,11 @@ void AddArrivalFlags(CLI::App& load, LoadFlags* f) {
       load.add_option("-c,--closed", f->closed, "Closed loop: requests kept in flight")->group(group);
   rps->excludes(schedule)->excludes(closed);
   schedule->excludes(closed);
+  load.add_option("--threads", f->threads,
+                  "Send from so many threads, each with its share of the rate and connections of its own")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str()
+      ->group(group);
   load.add_option("--arrivals", f->arrivals, "Gaps between requests: poisson or constant")
       ->check(CLI::IsMember({"poisson", "constant"}))
       ->capture_default_str()

@@ -28,6 +28,7 @@ struct LoadFlags {
 
   double rps = 0;
   int closed = 0;
+  int threads = 1;
   uint64_t requests = 0;  // 0: as many as the duration holds
   std::string schedule;
   std::string arrivals = "poisson";
@@ -53,6 +54,7 @@ struct LoadFlags {
   std::vector<std::string> protos;
   std::vector<std::string> import_paths;
   std::string pick = "in-turn";
+  std::vector<std::string> checks;
   // Of an application.
   std::string corpus;
   std::map<std::string, std::string> own;  // by the names of OwnOptions()

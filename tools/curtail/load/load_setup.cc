@@ -6,22 +6,19 @@
 #include <tuple>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 #include "apps/shipped/application.h"
 #include "curtail/base/read_file.h"
 #include "curtail/load/drive/shape.h"
 #include "curtail/load/message/choice.h"
-#include "curtail/load/message/http_workload.h"
 #include "curtail/load/message/json_workload.h"
 #include "curtail/load/message/metadata_template.h"
 #include "curtail/rpc/retries.h"
 #include "curtail/wire/http_url.h"
 #include "tools/curtail/deploy/run_folder.h"
 #include "tools/curtail/deploy/target.h"
+#include "tools/curtail/load/http_setup.h"
 #include "tools/curtail/load/journey_file.h"
 #include "tools/curtail/term/flags.h"
 
@@ -35,9 +32,6 @@ constexpr Nanos kReflectionTimeout = std::chrono::seconds(5);
 // Of an application: different requests at most, and how many replies are judged.
 constexpr size_t kRequests = 10000;
 constexpr Nanos kDefaultDuration = std::chrono::seconds(10);
-// Of a target of HTTP/1.1 where none were asked for.
-constexpr int kHttp1Connections = 64;
-constexpr int kMostConnections = 1024;
 constexpr Nanos kLongest = std::chrono::hours(24);
 
 absl::Status Invalid(std::string_view flag, const absl::Status& why) {
@@ -49,31 +43,6 @@ absl::Status ReadDuration(const char* flag, const std::string& text, Nanos* out)
   if (!value.ok()) return Invalid(flag, value.status());
   *out = *value;
   return absl::OkStatus();
-}
-
-// True if requests over HTTP have a body.
-bool HasBody(const LoadFlags& flags) {
-  return !flags.data.empty() || !flags.data_hex.empty() || !flags.data_binary.empty();
-}
-
-bool LooksLikeJson(const LoadFlags& flags) {
-  const std::string& data = flags.data;
-  if (absl::StartsWith(data, "@")) return absl::EndsWith(data, ".json") || absl::EndsWith(data, ".jsonl");
-  const size_t first = data.find_first_not_of(" \t\r\n");
-  return first != std::string::npos && (data[first] == '{' || data[first] == '[');
-}
-
-// The lines of -H; over HTTP a body has a type.
-std::vector<std::string> HeaderLines(const LoadFlags& flags, bool http) {
-  std::vector<std::string> lines = flags.metadata;
-  const bool typed = std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
-    return absl::StartsWithIgnoreCase(absl::StripLeadingAsciiWhitespace(line), "content-type");
-  });
-  if (http && HasBody(flags) && !typed) {
-    lines.push_back(LooksLikeJson(flags) ? "content-type: application/json"
-                                         : "content-type: application/octet-stream");
-  }
-  return lines;
 }
 
 absl::StatusOr<MetadataTemplate> ReadMetadata(const LoadFlags& flags, uint64_t seed, bool http = false) {
@@ -151,78 +120,21 @@ WorkloadMaker Picked(const std::string& pick, std::shared_ptr<const Workload> wo
   };
 }
 
-// The bodies of --data and the like.
-absl::StatusOr<HttpSource> ReadBodies(const LoadFlags& flags) {
-  HttpSource source{.choice = flags.pick};
-  if (absl::StartsWith(flags.data, "@")) {
-    const absl::StatusOr<JsonSource> file = ReadJsonFile(flags.data.substr(1));
-    if (!file.ok()) return Invalid("--data", file.status());
-    source.bodies = absl::EndsWith(flags.data, ".jsonl") ? BodiesOfLines(file->text)
-                                                         : std::vector<std::string>{file->text};
-  } else if (!flags.data.empty()) {
-    source.bodies = {flags.data};
-  } else if (HasBody(flags)) {
-    const absl::StatusOr<std::string> bytes =
-        !flags.data_hex.empty() ? ParseHex(flags.data_hex) : ReadWholeFile(flags.data_binary, kMaxMessage);
-    if (!bytes.ok()) return Invalid(flags.data_hex.empty() ? "--data-binary" : "--data-hex", bytes.status());
-    source.bodies = {*bytes};
-    source.drawn = false;
-  }
-  return source;
-}
-
-absl::StatusOr<WorkloadMaker> MakeHttpRequests(const LoadFlags& flags, const LoadTargets& targets) {
-  if (!flags.method.empty() || !flags.protos.empty() || !targets.application.empty()) {
+absl::Status CheckThreads(const LoadFlags& flags) {
+  if (flags.threads == 1) return absl::OkStatus();
+  if (!flags.raw.empty() || !flags.trace_to.empty()) {
     return absl::InvalidArgumentError(
-        "--method, --proto and applications are for gRPC, and the target is a URL, which says with -X what "
-        "to ask for: leave them out");
+        "--raw and --trace-to are written by one thread: leave them or --threads out");
   }
-  absl::StatusOr<HttpSource> source = ReadBodies(flags);
-  if (!source.ok()) return source.status();
-  if (flags.pick != LoadFlags().pick && source->bodies.size() < 2)
+  if (flags.arrivals == "constant" && flags.closed == 0) {
     return absl::InvalidArgumentError(
-        "--pick chooses among the lines of a file: give one as --data @FILE.jsonl, or leave --pick out");
-  const absl::StatusOr<HttpUrl> url = HttpUrl::Parse(targets.addresses.front());
-  if (!url.ok()) return url.status();
-  source->name =
-      absl::StrCat(targets.http->verb, " ", url->path, targets.http->http2 ? " HTTP/2" : " HTTP/1.1");
-  return [source = *std::move(source)](uint64_t seed) -> absl::StatusOr<std::shared_ptr<const Workload>> {
-    absl::StatusOr<std::unique_ptr<Workload>> workload = MakeHttpWorkload(source, seed);
-    if (!workload.ok()) return Invalid("--data", workload.status());
-    return *std::move(workload);
-  };
-}
-
-// Targets that are URLs: checked, and what they ask for.
-absl::Status ReadUrls(const LoadFlags& flags, LoadTargets* targets) {
-  const std::vector<std::string>& urls = targets->addresses;
-  if (std::none_of(urls.begin(), urls.end(), HttpUrl::Is)) {
-    if (!flags.http2 && flags.verb.empty()) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        "-X and --http2 are for HTTP: write the target as http://HOST:PORT/PATH");
+        "--arrivals: several threads would send at the same moments; leave --arrivals constant or --threads "
+        "out");
   }
-  std::optional<bool> secure;
-  for (const std::string& text : urls) {
-    const absl::StatusOr<HttpUrl> url = HttpUrl::Parse(text);
-    if (!url.ok()) return url.status();
-    if (secure.value_or(url->secure) != url->secure)
-      return absl::InvalidArgumentError(
-          "some targets are http:// and others https://: give all the same scheme");
-    secure = url->secure;
-  }
-  if (flags.tls && !*secure) return absl::InvalidArgumentError("--tls: write the target as https://");
-  HttpOptions& http = targets->http.emplace();
-  http.http2 = flags.http2;
-  if (!flags.verb.empty() || HasBody(flags)) http.verb = flags.verb.empty() ? "POST" : flags.verb;
-  const bool word = std::all_of(http.verb.begin(), http.verb.end(),
-                                [](unsigned char c) { return absl::ascii_isalpha(c) || c == '-'; });
-  if (!word || http.verb == "CONNECT")
-    return absl::InvalidArgumentError(
-        absl::StrCat("-X: '", http.verb, "' is not a verb of HTTP; write one such as GET, POST or PUT"));
-  // Over HTTP/1.1 a connection carries one request at a time.
-  if (!http.http2 && !flags.connections)
-    targets->channel.connections =
-        flags.closed > 0 ? std::min(flags.closed, kMostConnections) : kHttp1Connections;
+  const auto threads = static_cast<uint64_t>(flags.threads);
+  const bool few = (flags.closed > 0 && static_cast<uint64_t>(flags.closed) < threads) ||
+                   (flags.requests > 0 && flags.requests < threads);
+  if (few) return absl::InvalidArgumentError("--threads: each thread needs a request of --closed and -n");
   return absl::OkStatus();
 }
 
@@ -239,6 +151,7 @@ absl::Status CheckCombination(const LoadFlags& flags) {
     return absl::InvalidArgumentError(
         "--arrivals: a closed loop sends when a reply comes; leave --arrivals or --closed out");
   }
+  if (absl::Status status = CheckThreads(flags); !status.ok()) return status;
   if (!flags.trace_to.empty() && flags.stream > 0) {
     return absl::InvalidArgumentError(
         "--trace-to: the messages of a stream share its trace; leave --stream out");

@@ -60,6 +60,7 @@ struct Driver::Probe final : LoadCompletion {
 
 struct Driver::Call final : LoadCompletion {
   Driver* driver = nullptr;
+  uint64_t number = 0;  // of this thread's requests
   Nanos intended{0};
   Nanos sent{0};
   std::optional<Nanos> arrived;  // the reply, at the kernel
@@ -123,7 +124,8 @@ absl::Status Driver::Preflight(bool strict) {
   const Nanos patience = std::max<Nanos>(timeout_, 5 * kSecond);
   const Deadline deadline = Deadline::In(patience);
   for (size_t i = 0; i < probes_.size(); ++i) {
-    const uint64_t index = probes_[i].index = requests[i];
+    // A journey may change its server: no two threads make the same.
+    const uint64_t index = probes_[i].index = journey_ != nullptr ? IndexOf(requests[i]) : requests[i];
     probes_[i].step_timeout = patience;
     probes_[i].longest_pause = kSecond;
     client_->Start(i % targets, workload_.MethodOf(index), deadline, MetadataOf(index, &drawn_metadata_),
@@ -205,25 +207,26 @@ const Metadata& Driver::MetadataOf(uint64_t index, Metadata* drawn) const {
   return *drawn = options_.drawn_metadata->Render(index);
 }
 
-void Driver::Prepare(uint64_t index) {
-  if (prepared_ && prepared_index_ == index) return;
-  prepared_message_ = workload_.Request(index);
-  prepared_index_ = index;
+void Driver::Prepare(uint64_t number) {
+  if (prepared_ && prepared_number_ == number) return;
+  prepared_message_ = workload_.Request(IndexOf(number));
+  prepared_number_ = number;
   prepared_ = true;
 }
 
-void Driver::Send(uint64_t index, Nanos intended) {
+void Driver::Send(uint64_t number, Nanos intended) {
   if (intended >= warmup_) ++measured_;
   if (in_flight_ >= options_.max_in_flight) {
     ++failed_;
     Observe(intended, Nanos::zero(), false);
     return recorder_.Dropped(intended);
   }
-  Prepare(index);
+  Prepare(number);
   prepared_ = false;
   unread_.Sent(prepared_message_.size());
   Call* call = TakeCall();
-  call->index = index;
+  const uint64_t index = call->index = IndexOf(number);
+  call->number = number;
   call->intended = intended;
   call->arrived.reset();
   call->active = true;
@@ -233,7 +236,7 @@ void Driver::Send(uint64_t index, Nanos intended) {
   ++sent_;
   // Each round begins one target later, so that no target gets the same lines of a file each time.
   const size_t targets = options_.targets.size();
-  call->target = (index + index / targets) % targets;
+  call->target = (number + number / targets) % targets;
   const Metadata* metadata = &MetadataOf(index, &drawn_metadata_);
   if (options_.tracer != nullptr) {
     traced_metadata_ = *metadata;
@@ -243,8 +246,8 @@ void Driver::Send(uint64_t index, Nanos intended) {
   const Nanos now = call->sent = Elapsed();
   recorder_.Sent(intended, now);
   if (intended >= warmup_) {
-    if (first_measured_ == kNone) first_measured_ = index;
-    sampler_.Sent(index - first_measured_, now);
+    if (first_measured_ == kNone) first_measured_ = number;
+    sampler_.Sent(number - first_measured_, now);
   }
   const std::string_view method = workload_.MethodOf(index);
   if (!methods_.empty()) {
@@ -271,6 +274,7 @@ void Driver::Ended(Call* call, const absl::Status& status, std::string_view repl
       status.ok() ? workload_.Score(call->index, reply) : std::numeric_limits<double>::quiet_NaN();
   recorder_.Done(call->intended, call->sent + call->later_lag, done, status, score);
   recorder_.MethodDone(call->intended, call->method, done - call->intended, status.ok());
+  if (options_.checks != nullptr && status.ok()) CheckReply(call->intended, reply);
   if (journey_ != nullptr && status.ok()) recorder_.DoneWithPauses(call->intended, end - call->intended);
   if (call->retries > 0) recorder_.Retried(call->intended, call->retries);
   Observe(call->intended, done - call->intended, status.ok());
@@ -278,7 +282,7 @@ void Driver::Ended(Call* call, const absl::Status& status, std::string_view repl
     options_.tracer->End(call->root, workload_.MethodOf(call->index), options_.targets[call->target],
                          start_ + call->sent, start_ + done, status, recorder_.Measured(call->intended));
   }
-  if (call->intended >= warmup_) sampler_.Done(call->index - first_measured_, done - call->intended);
+  if (call->intended >= warmup_) sampler_.Done(call->number - first_measured_, done - call->intended);
   if (!status.ok() && failed_ == 0) {
     first_failure_ = status;
     hopeless_ = unprobed_ && ok_ == 0 && absl::IsUnavailable(status) && NobodyAnswered();
@@ -287,6 +291,14 @@ void Driver::Ended(Call* call, const absl::Status& status, std::string_view repl
   --in_flight_;
   call->active = false;
   free_.push_back(call);
+}
+
+void Driver::CheckReply(Nanos due, std::string_view reply) {
+  if (!recorder_.Measured(due)) return;
+  failed_checks_.clear();
+  options_.checks->Judge(
+      reply, [&](size_t check, std::string_view found) { failed_checks_.emplace_back(check, found); });
+  recorder_.Checked(due, failed_checks_);
 }
 
 void Driver::Observe(Nanos due, Nanos latency, bool ok) const {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "curtail/load/drive/internal/sampler.h"
@@ -36,11 +37,11 @@ class Driver {
   void Start();
   Nanos Elapsed() const { return Now() - start_; }
 
-  // Starts request `index`, due at `intended`; or counts it as dropped when the limit of calls in flight is
+  // Starts request `number` of this thread, due at `intended`; or counts it as dropped when the limit of calls in flight is
   // reached. Bytes move with the next Poll().
-  void Send(uint64_t index, Nanos intended);
-  // Builds the message of request `index` ahead of its Send().
-  void Prepare(uint64_t index);
+  void Send(uint64_t number, Nanos intended);
+  // Builds the message of request `number` ahead of its Send().
+  void Prepare(uint64_t number);
   // Flushes, reads, and returns at once.
   void Poll();
   // Flushes, reads, waits until something happened or until `when` is near (by WakeMargin).
@@ -74,9 +75,13 @@ class Driver {
   // RunOptions::first_must_succeed, of all probes.
   absl::Status JudgeRequests(bool strict) const;
   bool NobodyAnswered() const;
+  // The index in the workload of request `number` of this thread.
+  uint64_t IndexOf(uint64_t number) const { return number * options_.threads + options_.thread; }
   void StepEnded(Call* call, const LoadCompletion::Step& step);
   void Ended(Call* call, const absl::Status& status, std::string_view reply);
   void Observe(Nanos due, Nanos latency, bool ok) const;
+  // The checks of the OK reply to a request that was due then.
+  void CheckReply(Nanos due, std::string_view reply);
   // Every second: closes an interval of the series. Always: Publish().
   void Housekeep(Nanos now);
   void Publish(Nanos now);
@@ -103,16 +108,16 @@ class Driver {
   Sampler sampler_;
   WakeMargin margin_;
   UnreadReply unread_;
-  uint64_t first_measured_ = kNone;  // index of the first request in the measured window
+  uint64_t first_measured_ = kNone;  // number of the first request in the measured window
   uint64_t first_index_ = 0;
   TimePoint start_;
   Nanos next_tick_{0};
 
-  // The message of request `prepared_index_`, when `prepared_`.
+  // The message of request `prepared_number_`, when `prepared_`.
   std::string prepared_message_;
   Metadata drawn_metadata_;
   Metadata traced_metadata_;  // that of the request that is sent, with its trace
-  uint64_t prepared_index_ = 0;
+  uint64_t prepared_number_ = 0;
   bool prepared_ = false;
 
   size_t in_flight_ = 0;
@@ -127,6 +132,8 @@ class Driver {
   bool window_open_ = false;
   Nanos cpu_{0};   // at BeginWindow() its start, after EndWindow() its length
   Nanos spin_{0};  // time in polls that did nothing, within the window
+
+  std::vector<std::pair<size_t, std::string>> failed_checks_;  // of one reply; kept for its memory
 
   std::vector<Probe> probes_;
   std::deque<Call> calls_;

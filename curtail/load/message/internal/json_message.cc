@@ -20,6 +20,8 @@ using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using Kind = JsonReader::Kind;
 
+constexpr std::string_view kTypeMember = "@type";
+
 enum class Mapping { kObject, kOwnForm, kWrapper };
 
 // How the JSON mapping writes messages of this type.
@@ -121,7 +123,7 @@ absl::Status JsonMessageReader::ReadMessage(const Descriptor& type, MessageProgr
   return ReadMembers(type, out);
 }
 
-absl::Status JsonMessageReader::ReadMembers(const Descriptor& type, MessageProgram* out) {
+absl::Status JsonMessageReader::ReadMembers(const Descriptor& type, MessageProgram* out, bool of_any) {
   const size_t begin = in_->NextOffset();
   const size_t path_size = path_.size();
   std::vector<std::pair<int, MessageProgram>> fields;
@@ -129,6 +131,10 @@ absl::Status JsonMessageReader::ReadMembers(const Descriptor& type, MessageProgr
   std::string name;
   in_->EnterObject();
   while (in_->NextMember(&name)) {
+    if (std::string_view ignored; of_any && name == kTypeMember) {
+      in_->Skip(&ignored);
+      continue;
+    }
     const FieldDescriptor* field = FindField(type, name);
     if (field == nullptr) return UnknownField(type, name);
     path_ += Join(path_.empty() ? "" : ".", field->name());
@@ -284,6 +290,10 @@ absl::Status JsonMessageReader::ReadScalar(const Field& field, const std::string
   return absl::OkStatus();
 }
 
+absl::StatusOr<Placeholder> JsonMessageReader::ParsePlaceholder(const std::string& text) {
+  return Placeholder::Parse(text, seed_ + ++placeholders_ * 0x9e3779b97f4a7c15, replies_);
+}
+
 absl::Status JsonMessageReader::AddDrawn(const Field& field, DrawnValue value,
                                          const std::vector<TemplatePiece>& pieces, MessageProgram* out) {
   if (field.type() != FieldDescriptor::TYPE_STRING && pieces.size() > 1) {
@@ -295,8 +305,7 @@ absl::Status JsonMessageReader::AddDrawn(const Field& field, DrawnValue value,
       value.parts.push_back({.literal = piece.text});
       continue;
     }
-    absl::StatusOr<Placeholder> placeholder =
-        Placeholder::Parse(piece.text, seed_ + ++placeholders_ * 0x9e3779b97f4a7c15, replies_);
+    absl::StatusOr<Placeholder> placeholder = ParsePlaceholder(piece.text);
     if (!placeholder.ok()) return placeholder.status();
     if (absl::Status status = Fit(field, *placeholder, &value); !status.ok()) return status;
     drawn_bytes_ += placeholder->max_bytes();
@@ -309,19 +318,12 @@ absl::Status JsonMessageReader::AddDrawn(const Field& field, DrawnValue value,
   return absl::OkStatus();
 }
 
-absl::Status JsonMessageReader::ReadWellKnown(const Descriptor& type, MessageProgram* out) {
-  const size_t offset = in_->NextOffset();
-  std::string_view raw;
-  if (!in_->Skip(&raw)) return in_->status();
-  if (raw.find("{{") != std::string_view::npos) {
-    return Error(offset, Join("placeholders cannot stand in a ", type.full_name(),
-                              "; for two braces as such write \\u007b\\u007b"));
-  }
-  const google::protobuf::DescriptorPool* pool = type.file()->pool();
+absl::StatusOr<std::string> JsonMessageReader::Encode(const Descriptor& type, std::string_view text) {
   if (resolver_ == nullptr) {
-    resolver_.reset(google::protobuf::util::NewTypeResolverForDescriptorPool("type.googleapis.com", pool));
+    resolver_.reset(
+        google::protobuf::util::NewTypeResolverForDescriptorPool("type.googleapis.com", type.file()->pool()));
   }
-  google::protobuf::io::ArrayInputStream json(raw.data(), static_cast<int>(raw.size()));
+  google::protobuf::io::ArrayInputStream json(text.data(), static_cast<int>(text.size()));
   std::string binary;
   google::protobuf::io::StringOutputStream sink(&binary);
   const auto status = google::protobuf::util::JsonToBinaryStream(
@@ -330,8 +332,8 @@ absl::Status JsonMessageReader::ReadWellKnown(const Descriptor& type, MessagePro
   if (!status.ok() || !message->ParseFromString(binary)) {
     std::string_view why(status.message().data(), status.message().size());
     why.remove_prefix(std::min(why.find_first_not_of(": "), why.size()));
-    return Error(offset, Join(raw.size() > 80 ? "this" : raw, " is not a valid ", type.full_name(),
-                              why.empty() ? "" : Join(" (", why, ")")));
+    return absl::InvalidArgumentError(Join(text.size() > 80 ? "this" : text, " is not a valid ",
+                                           type.full_name(), why.empty() ? "" : Join(" (", why, ")")));
   }
   // Maps inside (Struct) in one order every time.
   std::string bytes;
@@ -341,7 +343,142 @@ absl::Status JsonMessageReader::ReadWellKnown(const Descriptor& type, MessagePro
     coded.SetSerializationDeterministic(true);
     message->SerializePartialToCodedStream(&coded);
   }
-  if (!bytes.empty()) out->AddBytes(bytes);
+  return bytes;
+}
+
+absl::Status JsonMessageReader::ReadWellKnown(const Descriptor& type, MessageProgram* out) {
+  const size_t offset = in_->NextOffset();
+  std::string_view raw;
+  if (!in_->PeekText(&raw)) return in_->status();
+  if (raw.find("{{") != std::string_view::npos) {
+    const std::string_view name = type.name();
+    if (name == "Any") return ReadAny(type, out);
+    if (name == "Timestamp" || name == "Duration") return ReadDrawnTime(type, out);
+    return Error(offset, Join("placeholders cannot stand in a ", type.full_name(),
+                              "; for two braces as such write \\u007b\\u007b"));
+  }
+  in_->Skip(&raw);
+  const absl::StatusOr<std::string> bytes = Encode(type, raw);
+  if (!bytes.ok()) return Error(offset, Message(bytes.status()));
+  if (!bytes->empty()) out->AddBytes(*bytes);
+  return absl::OkStatus();
+}
+
+absl::Status JsonMessageReader::FindAnyType(const Descriptor** type, std::string* url) {
+  const size_t begin = in_->NextOffset(), mark = in_->Mark();
+  if (in_->Peek() != Kind::kObject)
+    return Error(begin, Join("expected an object, got ", KindName(in_->Peek())));
+  std::string name;
+  std::string_view ignored;
+  in_->EnterObject();
+  while (in_->NextMember(&name) && name != kTypeMember) in_->Skip(&ignored);
+  const size_t offset = in_->NextOffset();
+  const bool found = name == kTypeMember && in_->Peek() == Kind::kString && in_->ReadString(url);
+  in_->Return(mark);
+  if (!found)
+    return Error(begin, "an Any needs its type: \"@type\": \"type.googleapis.com/package.Message\"");
+  const std::string full_name = url->substr(url->rfind('/') + 1);
+  *type = type_.file()->pool()->FindMessageTypeByName(full_name);
+  if (*type != nullptr) return absl::OkStatus();
+  return Error(offset, Join("no file that describes this method has the type \"", full_name,
+                            "\": add the file that has it with --proto"));
+}
+
+absl::Status JsonMessageReader::ReadAny(const Descriptor& type, MessageProgram* out) {
+  const Descriptor* inner = nullptr;
+  std::string url;
+  if (absl::Status status = FindAnyType(&inner, &url); !status.ok()) return status;
+  MessageProgram body;
+  if (MappingOf(*inner) == Mapping::kObject) {
+    if (absl::Status status = ReadMembers(*inner, &body, /*of_any=*/true); !status.ok()) return status;
+  } else {
+    std::string name;
+    std::string_view ignored;
+    in_->EnterObject();
+    while (in_->NextMember(&name)) {
+      if (name == kTypeMember) {
+        in_->Skip(&ignored);
+        continue;
+      }
+      if (name != "value")
+        return in_->Error(in_->member_offset(),
+                          Join("an Any of ", inner->full_name(), " has it as \"value\""));
+      if (absl::Status status = ReadMessage(*inner, &body); !status.ok()) return status;
+    }
+  }
+  if (!in_->ok()) return in_->status();
+  std::string head = Tag(*type.FindFieldByNumber(1), kLength);
+  AppendVarint(url.size(), &head);
+  out->AddBytes(head + url);
+  if (!body.empty()) out->AddNested(Tag(*type.FindFieldByNumber(2), kLength), std::move(body));
+  return absl::OkStatus();
+}
+
+absl::Status JsonMessageReader::ReadDrawnTime(const Descriptor& type, MessageProgram* out) {
+  const size_t offset = in_->NextOffset();
+  const bool duration = type.name() == "Duration";
+  std::string text;
+  if (!in_->ReadString(&text)) return in_->status();
+  const auto pieces = SplitTemplate(text);
+  if (!pieces.ok()) return Error(offset, Message(pieces.status()));
+  const bool alone = pieces->size() == 1 && pieces->front().placeholder;
+  const bool seconds =
+      duration && pieces->size() == 2 && pieces->front().placeholder && pieces->back().text == "s";
+  if (alone || seconds) {
+    const absl::StatusOr<Placeholder> drawn = ParsePlaceholder(pieces->front().text);
+    if (!drawn.ok()) return Error(offset, Message(drawn.status()));
+    // The words of a pick have their unit.
+    if ((drawn->kind() == Placeholder::Kind::kPick ? alone : alone != duration)) {
+      const absl::Status added = AddDrawnTime(type, *drawn, out);
+      return added.ok() ? added : Error(offset, Message(added));
+    }
+  }
+  return Error(offset,
+               duration ? "write a Duration with placeholders as \"{{uniform 1 60}}s\", \"{{real 0 2.5}}s\" "
+                          "or \"{{pick 1s 0.25s}}\""
+                        : "write a Timestamp with placeholders as seconds since 1970, \"{{uniform "
+                          "1700000000 1800000000}}\", or \"{{pick 2026-01-31T12:00:00Z ...}}\"");
+}
+
+absl::Status JsonMessageReader::AddDrawnTime(const Descriptor& type, const Placeholder& drawn,
+                                             MessageProgram* out) {
+  using Kind = Placeholder::Kind;
+  const bool duration = type.name() == "Duration";
+  const int64_t low = duration ? -315'576'000'000 : -62'135'596'800;
+  const int64_t high = duration ? 315'576'000'000 : 253'402'300'799;
+  const FieldDescriptor* const seconds = type.FindFieldByNumber(1);
+  const FieldDescriptor* const nanos = type.FindFieldByNumber(2);
+  DrawnValue value = {
+      .field = seconds, .type = seconds->type(), .omit_default = true, .tag = Tag(*seconds, kVarint)};
+  value.parts.push_back({.placeholder = drawn});
+  const bool real = drawn.kind() == Kind::kReal;
+  if (drawn.kind() == Kind::kPick) {
+    value.take = DrawnValue::Take::kMessage;
+    value.omit_default = false;
+    for (const std::string& word : drawn.words()) {
+      absl::StatusOr<std::string> bytes = Encode(type, Join("\"", word, "\""));
+      if (!bytes.ok()) return bytes.status();
+      value.words.push_back({.bytes = *std::move(bytes)});
+    }
+  } else if (real || drawn.kind() == Kind::kInteger) {
+    const bool within = real ? drawn.real_min() >= 0 && drawn.real_max() <= static_cast<double>(high)
+                             : drawn.is_index() || (drawn.min() >= low && drawn.max() <= high);
+    if (!within)
+      return absl::InvalidArgumentError(Join("the values of ", drawn.text(), " are not all seconds of a ",
+                                             type.full_name(),
+                                             real ? ", and fractions must not be negative" : ""));
+    if (real) value.take = DrawnValue::Take::kSeconds;
+  } else if (drawn.kind() != Kind::kReply || drawn.bytes_of_reply()) {
+    return absl::InvalidArgumentError(Join("the values of ", drawn.text(), " are not seconds"));
+  }
+  DrawnValue rest = value;
+  out->AddDrawn(std::move(value));
+  if (!real) return absl::OkStatus();
+  rest.field = nanos;
+  rest.type = nanos->type();
+  rest.tag = Tag(*nanos, kVarint);
+  rest.take = DrawnValue::Take::kNanos;
+  out->AddDrawn(std::move(rest));
   return absl::OkStatus();
 }
 

@@ -4,7 +4,7 @@
 //
 // The text is read once and written straight to protobuf's encoding: no tree, no message object. Every error
 // thus knows the path of its field and the place in the text. Well-known types with a form of their own
-// (Timestamp, Any, Struct, ...) are left to protobuf.
+// (Timestamp, Any, Struct, ...) are left to protobuf, unless they have placeholders.
 #pragma once
 
 #include <cstdint>
@@ -45,9 +45,17 @@ class JsonMessageReader {
   using Field = google::protobuf::FieldDescriptor;
 
   absl::Status ReadMessage(const Descriptor& type, MessageProgram* out);
-  absl::Status ReadMembers(const Descriptor& type, MessageProgram* out);
+  // With `of_any` the member "@type" is read over.
+  absl::Status ReadMembers(const Descriptor& type, MessageProgram* out, bool of_any = false);
   absl::Status ReadMember(const Field& field, std::set<std::string>* given, MessageProgram* out);
   absl::Status ReadWellKnown(const Descriptor& type, MessageProgram* out);
+  // Those of them that may have placeholders.
+  absl::Status ReadAny(const Descriptor& type, MessageProgram* out);
+  absl::Status FindAnyType(const Descriptor** type, std::string* url);
+  absl::Status ReadDrawnTime(const Descriptor& type, MessageProgram* out);
+  absl::Status AddDrawnTime(const Descriptor& type, const Placeholder& drawn, MessageProgram* out);
+  // A value of `type` in its form of JSON, as bytes.
+  absl::StatusOr<std::string> Encode(const Descriptor& type, std::string_view json);
   absl::Status ReadList(const Field& field, MessageProgram* out);
   absl::Status ReadMap(const Field& field, MessageProgram* out);
   // One value: with its tag, unless that is empty (packed lists).
@@ -55,6 +63,7 @@ class JsonMessageReader {
   absl::Status ReadScalar(const Field& field, const std::string& tag, bool omit_default, MessageProgram* out);
   absl::Status AddDrawn(const Field& field, DrawnValue value, const std::vector<TemplatePiece>& pieces,
                         MessageProgram* out);
+  absl::StatusOr<Placeholder> ParsePlaceholder(const std::string& text);
   // True if what `placeholder` gives fits the field; fills in the words of a pick.
   absl::Status Fit(const Field& field, const Placeholder& placeholder, DrawnValue* value) const;
 

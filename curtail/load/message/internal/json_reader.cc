@@ -345,6 +345,14 @@ bool JsonReader::Skip(std::string_view* raw) {
   return true;
 }
 
+bool JsonReader::PeekText(std::string_view* raw) {
+  // A value that is not parsed yet begins the tokens.
+  const size_t mark = next_ < tokens_.size() ? next_ : 0;
+  const bool read = Skip(raw);
+  if (read) next_ = mark;
+  return read;
+}
+
 const char* KindName(JsonReader::Kind kind) {
   switch (kind) {
     case JsonReader::Kind::kObject:

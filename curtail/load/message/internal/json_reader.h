@@ -54,6 +54,11 @@ class JsonReader {
   bool ReadNull();
   // Reads over any value; `raw` becomes its text.
   bool Skip(std::string_view* raw);
+  // The same, but the value stays the next one.
+  bool PeekText(std::string_view* raw);
+  // Where the next token is, within a value that is being read, and the way back there.
+  size_t Mark() const { return next_; }
+  void Return(size_t mark) { next_ = mark; }
 
   bool ok() const { return status_.ok(); }
   // OK, or INVALID_ARGUMENT: "expected ':' ..., at requests.json:3:12".

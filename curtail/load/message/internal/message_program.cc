@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curtail/load/message/internal/message_program.h"
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "curtail/base/strings.h"
 #include "curtail/load/message/internal/json_scalar.h"
@@ -67,6 +69,14 @@ bool IsDefault(FieldDescriptor::Type type, const Scalar& value) {
 
 namespace {
 
+// The seconds or nanoseconds of `seconds`.
+uint64_t TakeFrom(double seconds, DrawnValue::Take take) {
+  constexpr int64_t kGiga = 1'000'000'000;
+  const double whole = std::floor(seconds);
+  if (take == DrawnValue::Take::kSeconds) return static_cast<uint64_t>(whole);
+  return static_cast<uint64_t>(std::min<int64_t>(std::llround((seconds - whole) * kGiga), kGiga - 1));
+}
+
 // A value from a reply, as the field has it.
 void ParseKept(const FieldDescriptor& field, const Placeholder& placeholder, const Draw& draw,
                Scalar* value) {
@@ -104,6 +114,11 @@ void DrawnValue::Append(const Draw& draw, std::string* out) const {
     drawn.real = only->Real(request);
   } else {
     drawn.real = only->Real(request);
+    if (take != Take::kAll) drawn.bits = TakeFrom(drawn.real, take);
+  }
+  if (take == Take::kMessage) {
+    *out += value->bytes;
+    return;
   }
   if (omit_default && IsDefault(type, *value)) return;
   *out += tag;

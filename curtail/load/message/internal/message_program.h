@@ -39,10 +39,19 @@ struct DrawnValue {
     std::optional<Placeholder> placeholder;  // instead of the literal
   };
 
+  // The part of the value that the field has.
+  enum class Take {
+    kAll,
+    kSeconds,  // of a Timestamp or Duration, by a fraction that is not negative
+    kNanos,    // the rest of it
+    kMessage,  // one of `words` is the whole message, without tag and length
+  };
+
   const google::protobuf::FieldDescriptor* field;  // with {{reply...}} it outlives the program
   google::protobuf::FieldDescriptor::Type type;
   bool omit_default = false;  // fields without presence: left out when 0 or empty
   std::string tag;
+  Take take = Take::kAll;
   std::vector<Part> parts;    // several in strings only
   std::vector<Scalar> words;  // what the words of a {{pick}} mean, when the field is not a string
 

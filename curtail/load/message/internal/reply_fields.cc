@@ -66,6 +66,13 @@ std::vector<std::string> FieldNames(const Descriptor& type) {
   return names;
 }
 
+// How to write a list or a map that stands without an index.
+std::string AsList(const FieldDescriptor& field) {
+  if (field.is_map())
+    return Join(field.name(), " is a map, whose values have no place: write ", field.name(), ".length");
+  return Join(field.name(), " is a list: write ", field.name(), "[0] or ", field.name(), ".length");
+}
+
 // The name and the index of "accounts[0]"; the index is -1 if there is none. False: it is written otherwise.
 bool SplitIndex(std::string_view part, std::string* name, int* index) {
   const size_t open = part.find('[');
@@ -101,17 +108,24 @@ absl::StatusOr<ReplyField> ReplyFields::Find(std::string_view path) {
     return absl::InvalidArgumentError(
         Join("{{", path, "}}: name a field of the reply", NamesHint("", FieldNames(*step->reply))));
   }
-  absl::StatusOr<std::vector<Hop>> hops = FindHops(*step->reply, rest.substr(dot + 1));
-  if (!hops.ok()) return absl::InvalidArgumentError(Join("{{", path, "}}: ", Message(hops.status())));
-  const bool bytes = hops->back().field->type() == FieldDescriptor::TYPE_BYTES;
-  for (const size_t slot : step->slots) {
-    if (named_[slot].path == path) return ReplyField{slot, bytes};
+  absl::StatusOr<ReplyField> field = FindIn(static_cast<size_t>(step - steps_.begin()), rest.substr(dot + 1));
+  if (!field.ok()) return absl::InvalidArgumentError(Join("{{", path, "}}: ", Message(field.status())));
+  return field;
+}
+
+absl::StatusOr<ReplyField> ReplyFields::FindIn(size_t step, std::string_view path) {
+  absl::StatusOr<std::vector<Hop>> hops = FindHops(*steps_[step].reply, path);
+  if (!hops.ok()) return hops.status();
+  const FieldDescriptor* const last = hops->back().index == kLength ? nullptr : hops->back().field;
+  const bool bytes = last != nullptr && last->type() == FieldDescriptor::TYPE_BYTES;
+  for (const size_t slot : steps_[step].slots) {
+    if (named_[slot].path == path) return ReplyField{slot, bytes, last};
   }
   if (named_.size() == kMaxNamed)
-    return absl::InvalidArgumentError(Join("a journey may name ", kMaxNamed, " fields of replies at most"));
-  step->slots.push_back(named_.size());
+    return absl::InvalidArgumentError(Join("there may be ", kMaxNamed, " fields of replies at most"));
+  steps_[step].slots.push_back(named_.size());
   named_.push_back({std::string(path), *std::move(hops)});
-  return ReplyField{named_.size() - 1, bytes};
+  return ReplyField{named_.size() - 1, bytes, last};
 }
 
 absl::StatusOr<std::vector<ReplyFields::Hop>> ReplyFields::FindHops(const Descriptor& reply,
@@ -119,6 +133,12 @@ absl::StatusOr<std::vector<ReplyFields::Hop>> ReplyFields::FindHops(const Descri
   std::vector<Hop> hops;
   const Descriptor* type = &reply;
   for (const absl::string_view part : absl::StrSplit(absl::string_view(path.data(), path.size()), '.')) {
+    if (!hops.empty() && hops.back().index == kNoIndex && hops.back().field->is_repeated()) {
+      if (part != "length" || path.substr(static_cast<size_t>(part.data() - path.data())) != "length")
+        return absl::InvalidArgumentError(AsList(*hops.back().field));
+      hops.back().index = kLength;
+      return hops;
+    }
     if (type == nullptr) return absl::InvalidArgumentError(Join(hops.back().field->name(), " has no fields"));
     std::string name;
     int index = -1;
@@ -130,15 +150,15 @@ absl::StatusOr<std::vector<ReplyFields::Hop>> ReplyFields::FindHops(const Descri
       return absl::InvalidArgumentError(
           Join(type->full_name(), " has no field \"", name, "\"", NamesHint(name, FieldNames(*type))));
     }
-    if (field->is_map())
-      return absl::InvalidArgumentError(Join(name, " is a map, whose values have no place"));
-    if (field->is_repeated() != (index >= 0)) {
-      return absl::InvalidArgumentError(index < 0 ? Join(name, " is a list: write ", name, "[0]")
-                                                  : Join(name, " is not a list: write it without an index"));
+    if (index >= 0 && (field->is_map() || !field->is_repeated())) {
+      return absl::InvalidArgumentError(
+          field->is_map() ? AsList(*field) : Join(name, " is not a list: write it without an index"));
     }
     hops.push_back({field, index});
     type = field->message_type();
   }
+  const FieldDescriptor& last = *hops.back().field;
+  if (last.is_repeated() && hops.back().index == kNoIndex) return absl::InvalidArgumentError(AsList(last));
   if (type == nullptr) return hops;
   return absl::InvalidArgumentError(Join(hops.back().field->name(), " is a message: name one of its fields",
                                          NamesHint("", FieldNames(*type))));
@@ -156,6 +176,10 @@ absl::Status ReplyFields::Keep(size_t step, std::string_view reply, KeptValues* 
     std::optional<std::string>& value = (*kept)[slot];
     for (const auto& [field, index] : named_[slot].hops) {
       const Reflection& r = *at->GetReflection();
+      if (index == kLength) {
+        value = InText(r.FieldSize(*at, field));
+        break;
+      }
       const bool there = field->is_repeated() ? index < r.FieldSize(*at, field)
                                               : !field->has_presence() || r.HasField(*at, field);
       if (!there) break;

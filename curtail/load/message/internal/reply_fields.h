@@ -2,8 +2,9 @@
 //
 // reply_fields.h - "{{reply.list.accounts[0].id}}": a field of the reply to an earlier step of a journey.
 //
-// A path names the step, then fields, by their names in the .proto file or in JSON. A field that is a list has an index.
-// The last one is neither a list nor a message. Values are text, as JSON has it without quotes; bytes are as they are.
+// A path names the step, then fields, by their names in the .proto file or in JSON. A field that is a list has an index,
+// or ".length" behind it. The last one is neither a list nor a message. Values are text, as JSON has it without quotes;
+// bytes are as they are.
 #pragma once
 
 #include <memory>
@@ -23,6 +24,8 @@ namespace curtail::internal {
 struct ReplyField {
   size_t slot = 0;
   bool bytes = false;  // the field has the type bytes
+  // The field; null: the value is the length of a list.
+  const google::protobuf::FieldDescriptor* field = nullptr;
 };
 
 // The number that a template is rendered for and, in a journey, the values of its replies.
@@ -42,13 +45,17 @@ class ReplyFields {
   void AddStep(std::string name, const google::protobuf::Descriptor& reply);
   // The field of a path such as "reply.list.accounts[0].id". Errors: INVALID_ARGUMENT, without a position.
   [[nodiscard]] absl::StatusOr<ReplyField> Find(std::string_view path);
+  // The same of the reply to step number `step`: "accounts[0].id".
+  [[nodiscard]] absl::StatusOr<ReplyField> FindIn(size_t step, std::string_view path);
   // Keeps the named fields of the reply to step number `step`. Errors: INTERNAL, it is not of that type.
   absl::Status Keep(size_t step, std::string_view reply, KeptValues* kept) const;
 
  private:
+  static constexpr int kNoIndex = -1;
+  static constexpr int kLength = -2;
   struct Hop {
     const google::protobuf::FieldDescriptor* field;
-    int index;  // in a list; -1: the field is not one
+    int index;  // in a list; kNoIndex: the field is not one; kLength: its length is meant
   };
   struct Named {
     std::string path;

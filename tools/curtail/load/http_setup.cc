@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/curtail/load/http_setup.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "curtail/base/read_file.h"
+#include "curtail/load/message/http_workload.h"
+#include "curtail/load/message/json_workload.h"
+#include "curtail/wire/http_url.h"
+#include "tools/curtail/term/flags.h"
+
+namespace curtail::tool {
+namespace {
+
+constexpr size_t kMaxMessage = 32u << 20;
+// Of a target of HTTP/1.1 where none were asked for.
+constexpr int kHttp1Connections = 64;
+constexpr int kMostConnections = 1024;
+constexpr char kPathLine[] = ":path: ";
+
+absl::Status Invalid(std::string_view flag, const absl::Status& why) {
+  return absl::Status(why.code(), absl::StrCat(std::string(flag), ": ", why.message()));
+}
+
+// True if requests over HTTP have a body.
+bool HasBody(const LoadFlags& flags) {
+  return !flags.data.empty() || !flags.data_hex.empty() || !flags.data_binary.empty();
+}
+
+bool LooksLikeJson(const LoadFlags& flags) {
+  const std::string& data = flags.data;
+  if (absl::StartsWith(data, "@")) return absl::EndsWith(data, ".json") || absl::EndsWith(data, ".jsonl");
+  const size_t first = data.find_first_not_of(" \t\r\n");
+  return first != std::string::npos && (data[first] == '{' || data[first] == '[');
+}
+
+// The bodies of --data and the like.
+absl::StatusOr<HttpSource> ReadBodies(const LoadFlags& flags) {
+  HttpSource source{.choice = flags.pick};
+  if (absl::StartsWith(flags.data, "@")) {
+    const absl::StatusOr<JsonSource> file = ReadJsonFile(flags.data.substr(1));
+    if (!file.ok()) return Invalid("--data", file.status());
+    source.bodies = absl::EndsWith(flags.data, ".jsonl") ? BodiesOfLines(file->text)
+                                                         : std::vector<std::string>{file->text};
+  } else if (!flags.data.empty()) {
+    source.bodies = {flags.data};
+  } else if (HasBody(flags)) {
+    const absl::StatusOr<std::string> bytes =
+        !flags.data_hex.empty() ? ParseHex(flags.data_hex) : ReadWholeFile(flags.data_binary, kMaxMessage);
+    if (!bytes.ok()) return Invalid(flags.data_hex.empty() ? "--data-binary" : "--data-hex", bytes.status());
+    source.bodies = {*bytes};
+    source.drawn = false;
+  }
+  return source;
+}
+
+}  // namespace
+
+absl::Status DrawPaths(LoadFlags* flags) {
+  std::string path;
+  for (std::string& target : flags->targets) {
+    if (!HttpUrl::Is(target)) continue;
+    const size_t begin = std::min(target.find_first_of("/?", target.find("://") + 3), target.size());
+    const std::string drawn = target.substr(begin, target.find('#', begin) - begin);
+    if (target.find("{{") < begin) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(target, ": placeholders may stand in the path and the query only"));
+    }
+    if (drawn.find("{{") == std::string::npos) continue;
+    const std::string rooted = absl::StrCat(drawn.starts_with('?') ? "/" : "", drawn);
+    if (flags->targets.size() > 1 && !path.empty() && path != rooted)
+      return absl::InvalidArgumentError("URLs with placeholders must all have the same path");
+    path = rooted;
+    target.resize(begin);
+    target += '/';
+  }
+  if (path.empty()) return absl::OkStatus();
+  const bool others =
+      std::any_of(flags->targets.begin(), flags->targets.end(), [](const std::string& target) {
+        const absl::StatusOr<HttpUrl> url = HttpUrl::Parse(target);
+        return !url.ok() || url->path != "/";
+      });
+  if (others) return absl::InvalidArgumentError("URLs with placeholders must all have the same path");
+  flags->metadata.push_back(kPathLine + path);
+  return absl::OkStatus();
+}
+
+std::vector<std::string> HeaderLines(const LoadFlags& flags, bool http) {
+  std::vector<std::string> lines = flags.metadata;
+  const bool typed = std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
+    return absl::StartsWithIgnoreCase(absl::StripLeadingAsciiWhitespace(line), "content-type");
+  });
+  if (http && HasBody(flags) && !typed) {
+    lines.push_back(LooksLikeJson(flags) ? "content-type: application/json"
+                                         : "content-type: application/octet-stream");
+  }
+  return lines;
+}
+
+absl::StatusOr<WorkloadMaker> MakeHttpRequests(const LoadFlags& flags, const LoadTargets& targets) {
+  if (!flags.method.empty() || !flags.protos.empty() || !targets.application.empty()) {
+    return absl::InvalidArgumentError(
+        "--method, --proto and applications are for gRPC, and the target is a URL, which says with -X what "
+        "to ask for: leave them out");
+  }
+  absl::StatusOr<HttpSource> source = ReadBodies(flags);
+  if (!source.ok()) return source.status();
+  if (flags.pick != LoadFlags().pick && source->bodies.size() < 2)
+    return absl::InvalidArgumentError(
+        "--pick chooses among the lines of a file: give one as --data @FILE.jsonl, or leave --pick out");
+  const absl::StatusOr<HttpUrl> url = HttpUrl::Parse(targets.addresses.front());
+  if (!url.ok()) return url.status();
+  std::string path = url->path;
+  for (const std::string& line : flags.metadata) {
+    if (line.starts_with(kPathLine)) path = line.substr(sizeof kPathLine - 1);
+  }
+  source->name = absl::StrCat(targets.http->verb, " ", path, targets.http->http2 ? " HTTP/2" : " HTTP/1.1");
+  return [source = *std::move(source)](uint64_t seed) -> absl::StatusOr<std::shared_ptr<const Workload>> {
+    absl::StatusOr<std::unique_ptr<Workload>> workload = MakeHttpWorkload(source, seed);
+    if (!workload.ok()) return Invalid("--data", workload.status());
+    return *std::move(workload);
+  };
+}
+
+absl::Status ReadUrls(const LoadFlags& flags, LoadTargets* targets) {
+  const std::vector<std::string>& urls = targets->addresses;
+  if (std::none_of(urls.begin(), urls.end(), HttpUrl::Is)) {
+    if (!flags.http2 && flags.verb.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        "-X and --http2 are for HTTP: write the target as http://HOST:PORT/PATH");
+  }
+  std::optional<bool> secure;
+  for (const std::string& text : urls) {
+    const absl::StatusOr<HttpUrl> url = HttpUrl::Parse(text);
+    if (!url.ok()) return url.status();
+    if (secure.value_or(url->secure) != url->secure)
+      return absl::InvalidArgumentError(
+          "some targets are http:// and others https://: give all the same scheme");
+    secure = url->secure;
+  }
+  if (flags.tls && !*secure) return absl::InvalidArgumentError("--tls: write the target as https://");
+  HttpOptions& http = targets->http.emplace();
+  http.http2 = flags.http2;
+  if (!flags.verb.empty() || HasBody(flags)) http.verb = flags.verb.empty() ? "POST" : flags.verb;
+  const bool word = std::all_of(http.verb.begin(), http.verb.end(),
+                                [](unsigned char c) { return absl::ascii_isalpha(c) || c == '-'; });
+  if (!word || http.verb == "CONNECT")
+    return absl::InvalidArgumentError(
+        absl::StrCat("-X: '", http.verb, "' is not a verb of HTTP; write one such as GET, POST or PUT"));
+  // Over HTTP/1.1 a connection carries one request at a time.
+  if (!http.http2 && !flags.connections)
+    targets->channel.connections =
+        flags.closed > 0 ? std::min(flags.closed, kMostConnections) : kHttp1Connections;
+  return absl::OkStatus();
+}
+
+}  // namespace curtail::tool
