@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "apps/shipped/shipped_applications.h"
-#include "curtail/load/message/internal/closest.h"
+#include "curtail/base/internal/closest.h"
 
 namespace curtail::apps {
 namespace {

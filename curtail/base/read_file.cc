@@ -16,8 +16,12 @@ absl::StatusOr<std::string> ReadWholeFile(const std::string& path, size_t limit)
     return errno == ENOENT ? absl::NotFoundError(text) : absl::InternalError(text);
   }
   std::string content(limit + 1, '\0');
+  errno = 0;
   in.read(content.data(), static_cast<std::streamsize>(content.size()));
-  if (in.bad()) return absl::InternalError(Join("cannot read ", path));
+  if (in.bad()) {
+    const std::string text = Join("cannot read ", path, ": ", std::generic_category().message(errno));
+    return errno == EISDIR ? absl::InvalidArgumentError(text) : absl::InternalError(text);
+  }
   content.resize(static_cast<size_t>(in.gcount()));
   if (content.size() > limit) {
     return absl::ResourceExhaustedError(Join(path, " is longer than ", limit, " bytes"));

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "curtail/base/internal/closest.h"
 #include "curtail/deploy/cpu_groups.h"
 #include "curtail/deploy/instance_command.h"
 #include "curtail/deploy/internal/yaml_text.h"
@@ -28,9 +29,16 @@ int Count(const YAML::Node& node, std::string_view what, int least) {
   int value = 0;
   if (!node.IsScalar() || !absl::SimpleAtoi(node.Scalar(), &value) || value < least ||
       value > kMaxInstances) {
-    Fail(node, absl::StrCat(std::string(what), " must be a number from ", least, " to ", kMaxInstances));
+    Fail(node, absl::StrCat(std::string(what), " must be a number from ", least, " to ", kMaxInstances,
+                            node.IsScalar() ? absl::StrCat(", not ", node.Scalar()) : ""));
   }
   return value;
+}
+
+// Of a key that there is not: "; did you mean \"run\"? There are run, shards".
+std::string KeysHint(const std::string& key, const std::vector<std::string>& keys) {
+  const std::string meant = curtail::internal::DidYouMean(key, keys);
+  return absl::StrCat(meant, meant.empty() ? "; there are " : " There are ", absl::StrJoin(keys, ", "));
 }
 
 bool IsName(std::string_view text) {
@@ -57,6 +65,7 @@ void AddWiring(const YAML::Node& node, const std::string& key, ServiceSpec* serv
     }
     return;
   }
+  if (node.IsScalar()) Fail(node, absl::StrCat(key, " must be a list: ", key, ": [", node.Scalar(), "]"));
   for (const auto& [callee, flag] : Values(node, key)) {
     service->calls.push_back({callee, flag, /*named=*/false, own});
   }
@@ -123,10 +132,12 @@ void ReadKey(const YAML::Node& at, const YAML::Node& value, ServiceSpec* s) {
   } else if (key == "variants") {
     s->variants = Variants(value);
   } else if (!IsExtension(key)) {
-    Fail(at, absl::StrCat("'", key,
-                          "' is not a key of a service; there are run, shards, replicas, calls, stores, own, "
-                          "config, policy, profile, listen, cpu, cpus, protocol, hosted, memory_mib, "
-                          "run_at_port, failover, keeps, scales, secrets, links, variants and entry"));
+    Fail(at,
+         absl::StrCat("'", key, "' is not a key of a service",
+                      KeysHint(key, {"run",      "shards",  "replicas",   "calls",       "stores",   "own",
+                                     "config",   "policy",  "profile",    "listen",      "cpu",      "cpus",
+                                     "protocol", "hosted",  "memory_mib", "run_at_port", "failover", "keeps",
+                                     "scales",   "secrets", "links",      "variants",    "entry"})));
   }
 }
 
@@ -229,8 +240,11 @@ void CheckNames(const YAML::Node& at, const std::vector<std::string>& words,
 void CheckService(const Topology& t, const ServiceSpec& service, const YAML::Node& node) {
   for (const Wiring& call : service.calls) {
     if (t.Find(call.service) != nullptr) continue;
+    std::vector<std::string> names;
+    for (const ServiceSpec& other : t.services) names.push_back(other.name);
     Fail(CallOf(node, call.service),
-         absl::StrCat(service.name, " calls ", call.service, ", which is not a service of this topology"));
+         absl::StrCat(service.name, " calls ", call.service, ", which is not a service of this topology",
+                      curtail::internal::DidYouMean(call.service, names)));
   }
   const std::set<std::string> names = NamesFor(t, service);
   for (const auto& [key, value] : Entries(node)) {
@@ -289,9 +303,9 @@ Topology ReadTopology(const YAML::Node& root) {
       if (!value.IsMap()) Fail(value, "services must be NAME: with keys below it");
       services = Entries(value);
     } else if (!IsExtension(key)) {
-      Fail(key_node, absl::StrCat("'", key,
-                                  "' is not a key here; there are application, title, variables, scale, "
-                                  "prepare, groups and services"));
+      Fail(key_node, absl::StrCat("'", key, "' is not a key here",
+                                  KeysHint(key, {"application", "title", "variables", "scale", "prepare",
+                                                 "groups", "services"})));
     }
   }
   if (t.application.empty()) Fail(root, "application: give it a name");

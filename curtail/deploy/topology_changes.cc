@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "curtail/base/internal/closest.h"
 #include "curtail/deploy/link/link.h"
 #include "curtail/deploy/topology.h"
 #include "curtail/fence/fence.h"
@@ -189,9 +190,11 @@ absl::Status Topology::Use(std::string_view service_and_addresses) {
       absl::StrSplit(std::string(service_and_addresses), absl::MaxSplits('=', 1));
   ServiceSpec* service = Find(parts[0]);
   if (parts.size() != 2 || service == nullptr || parts[1].empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("'", std::string(service_and_addresses),
-                                                   "': write SERVICE=ADDRESS,ADDRESS,... for a service of ",
-                                                   application));
+    std::vector<std::string> names;
+    for (const ServiceSpec& other : services) names.push_back(other.name);
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", std::string(service_and_addresses), "': write SERVICE=ADDRESS,ADDRESS,... for a service of ",
+        application, curtail::internal::DidYouMean(parts[0], names)));
   }
   std::vector<std::string> addresses = absl::StrSplit(parts[1], ',');
   if (std::find(addresses.begin(), addresses.end(), "") != addresses.end()) {

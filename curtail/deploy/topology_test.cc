@@ -267,9 +267,20 @@ TEST(TopologyTest, OtherProgramsAreAskedForNothingOfCurtail) {
 
 TEST(TopologyTest, SaysWhereItIsWrong) {
   EXPECT_THAT(Problem("application: x\nservices:\n  a:\n    run: a\n    colour: red\n"),
-              HasSubstr("t.yaml:5: 'colour' is not a key of a service"));
+              HasSubstr("t.yaml:5: 'colour' is not a key of a service; there are run, "));
+  EXPECT_THAT(Problem("application: x\nservices:\n  a: {rum: a}\n"),
+              HasSubstr("t.yaml:3: 'rum' is not a key of a service; did you mean \"run\"? There are run, "));
+  EXPECT_EQ(Problem("application: x\nservices:\n  a:\n\t run: a\n"),
+            "t.yaml:4: a tab indents this line; YAML takes spaces alone");
+  EXPECT_EQ(Problem("application: x\nservices:\n   a: {run: a}\n  b: {run: b}\n"),
+            "t.yaml:4: this line is indented as none of those before it to which it could belong");
+  EXPECT_EQ(Problem("application: x\nservices:\n  a: {run: a, calls: bank}\n  bank: {run: b}\n"),
+            "t.yaml:3: calls must be a list: calls: [bank]");
+  EXPECT_EQ(
+      Problem("application: x\nservices:\n  a: {run: a, calls: [bakn]}\n  bank: {run: b, entry: true}\n"),
+      "t.yaml:3: a calls bakn, which is not a service of this topology; did you mean \"bank\"?");
   EXPECT_THAT(Problem("application: x\nservices:\n  a: {run: a, shards: many, entry: true}\n"),
-              HasSubstr("t.yaml:3: shards must be a number from 1 to 1024"));
+              HasSubstr("t.yaml:3: shards must be a number from 1 to 1024, not many"));
   EXPECT_THAT(Problem("application: x\nservices:\n  a: {run: a}\n"), HasSubstr("entry: true"));
   EXPECT_THAT(Problem("application: x\nservices:\n  a: {run: a, calls: {b: --b}, entry: true}\n"),
               HasSubstr("a calls b, which is not a service of this topology"));

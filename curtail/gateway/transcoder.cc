@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 
+#include "curtail/base/internal/closest.h"
 #include "curtail/base/internal/json_document.h"
 #include "curtail/base/strings.h"
 #include "curtail/gateway/internal/field_setter.h"
@@ -238,16 +239,20 @@ absl::StatusOr<std::unique_ptr<Transcoder>> Transcoder::Make(Catalog catalog,
   std::unique_ptr<Transcoder> self(new Transcoder(std::move(catalog)));
   const pb::DescriptorPool* pool = pb::DescriptorPool::generated_pool();
   std::vector<std::string> missing = services;
+  std::vector<std::string> known;
   for (const CatalogMethod& method : self->catalog_.ListMethods()) {
     const std::string& service = method.descriptor->service()->full_name();
+    if (known.empty() || known.back() != service) known.push_back(service);
     const bool built_in = service.starts_with("grpc.health.") || service.starts_with("grpc.reflection.");
     if (services.empty() ? built_in : std::ranges::find(services, service) == services.end()) continue;
     std::erase(missing, service);
     pool = method.descriptor->file()->pool();
     self->AddRoutes(method);
   }
-  if (!missing.empty())
-    return absl::InvalidArgumentError(Join("the target has no service ", missing.front()));
+  if (!missing.empty()) {
+    return absl::InvalidArgumentError(Join("the target has no service ", missing.front(),
+                                           curtail::internal::NamesHint(missing.front(), known)));
+  }
   // Find() takes the first that matches; of two alike the one that was declared first.
   const auto before = [](const Route& a, const Route& b) {
     if (a.path.IsMoreSpecificThan(b.path)) return true;

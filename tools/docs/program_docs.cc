@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "curtail/base/internal/closest.h"
 
 namespace curtail::tool {
 namespace {
@@ -54,6 +55,22 @@ std::vector<std::string> NamesOf(const CLI::Option& option) {
   for (const std::string& name : option.get_snames()) names.push_back("-" + name);
   for (const std::string& name : option.get_lnames()) names.push_back("--" + name);
   return names;
+}
+
+std::string UnknownWord(const std::vector<std::string>& words, const std::vector<const CLI::App*>& apps) {
+  std::vector<std::string> names;
+  for (const CLI::App* of : apps) {
+    for (const CLI::Option* flag : FlagsOf(*of)) {
+      for (std::string& name : NamesOf(*flag)) names.push_back(std::move(name));
+    }
+  }
+  // A value that follows an unknown flag is not the mistake.
+  const auto flag =
+      std::find_if(words.begin(), words.end(), [](const std::string& word) { return word.starts_with('-'); });
+  const std::string& wrong = flag == words.end() ? words.front() : *flag;
+  const bool may_be_near = wrong.starts_with("--");  // all short ones are near each other
+  return absl::StrCat(wrong, ": unknown flag or word",
+                      may_be_near ? internal::DidYouMean(wrong.substr(0, wrong.find('=')), names) : "");
 }
 
 std::string Roff(std::string_view text) {

@@ -24,6 +24,10 @@ bool TakesValue(const CLI::Option& option);
 // The values of a flag that takes few; nothing for others.
 std::string ValuesOf(const CLI::Option& option);
 
+// Of the words that none of `apps`, a program and the commands given to it, knows: "--rpm: unknown flag or word; did you mean
+// \"--rps\"?".
+std::string UnknownWord(const std::vector<std::string>& words, const std::vector<const CLI::App*>& apps);
+
 std::string Roff(std::string_view text);
 // A text below a command: lines that are set in are kept as they are, the others are filled.
 std::string ProseInRoff(std::string_view text);

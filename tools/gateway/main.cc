@@ -118,7 +118,7 @@ void AddFlags(CLI::App& app, Flags* f) {
       ->capture_default_str();
   app.add_flag("--tls", f->tls, "Speak TLS to the target");
   app.add_option("--ca-file", f->tls_options.ca_file, "With --tls: the authorities to trust [the system's]");
-  app.add_flag("--man", "Print the man page and stop: curtail-gateway --man | man -l -");
+  app.add_flag("--man")->description("Print the man page and stop: curtail-gateway --man | man -l -");
   app.add_option("--completion", "Print the completion of this shell and stop: bash, zsh or fish")
       ->check(CLI::IsMember({"bash", "zsh", "fish"}));
   app.footer(kFooter);
@@ -138,10 +138,11 @@ absl::StatusOr<Catalog> CatalogOf(const Flags& flags) {
   absl::StatusOr<Catalog> catalog =
       Catalog::FromServer(flags.options.target, flags.options.channel, kCatalogTimeout);
   if (catalog.ok()) return catalog;
+  const bool away = absl::IsUnavailable(catalog.status());
   return absl::Status(
       catalog.status().code(),
-      Join("cannot learn the methods of ", flags.options.target, ": ", Message(catalog.status()),
-           "\nIs the server running? One without reflection needs --proto FILE."));
+      Join("cannot learn the methods of the target: ", Message(catalog.status()),
+           away ? "\nIs the server running? One without reflection needs --proto FILE." : ""));
 }
 
 // How long the gateway takes to end.
@@ -222,7 +223,10 @@ int Main(int argc, char** argv) {
     std::ostringstream help, complaint;
     const int code = app.exit(error, help, complaint);
     std::cout << HelpForTerminal(help.str());
-    std::string text = complaint.str();
+    const bool unknown = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+    std::string text =
+        unknown ? Join("curtail-gateway: ", tool::UnknownWord(app.remaining(), {&app}), "; see --help")
+                : complaint.str();
     while (text.ends_with('\n')) text.pop_back();
     if (!text.empty()) Log(Severity::kError, text, {}, /*from=*/"");
     return code == 0 ? 0 : kBadConfiguration;

@@ -80,6 +80,32 @@ int UnclosedLine(std::string_view yaml) {
   return open.empty() ? -1 : open.front();
 }
 
+// The line, counted from 0, of the first one that a tab indents; -1 if there is none.
+int TabbedLine(std::string_view yaml) {
+  int line = 0;
+  bool indents = true;
+  for (const char c : yaml) {
+    if (c == '\t' && indents) return line;
+    if (c == '\n') ++line;
+    indents = c == '\n' || (indents && c == ' ');
+  }
+  return -1;
+}
+
+// What is wrong in the text, where yaml-cpp says but how its own reading ended. It sets the line to that of the cause.
+std::string CauseOf(std::string_view yaml, std::string what, int* at) {
+  if (const int line = TabbedLine(yaml); line >= 0 && line <= *at) {
+    *at = line;
+    return "a tab indents this line; YAML takes spaces alone";
+  }
+  if (!what.starts_with("end of ")) return what;
+  if (const int line = UnclosedLine(yaml); line >= 0) {
+    *at = line;
+    return "a { or [ is not closed";
+  }
+  return "this line is indented as none of those before it to which it could belong";
+}
+
 }  // namespace
 
 void Fail(const YAML::Node& at, std::string what) { throw Wrong{at.Mark(), std::move(what)}; }
@@ -157,13 +183,7 @@ absl::Status ReadYaml(std::string_view yaml, std::string_view origin,
     return error(wrong.mark, wrong.what);
   } catch (const YAML::Exception& wrong) {
     YAML::Mark mark = wrong.mark;
-    std::string what = wrong.msg;
-    if (what.starts_with("end of ")) {  // the mark is where yaml-cpp gave up
-      if (const int line = UnclosedLine(yaml); line >= 0) {
-        mark.line = line;
-        what = "a { or [ is not closed";
-      }
-    }
+    const std::string what = CauseOf(yaml, wrong.msg, &mark.line);
     return error(mark, what);
   }
 }

@@ -6,9 +6,9 @@
 #include <map>
 #include <set>
 
+#include "curtail/base/internal/closest.h"
 #include "curtail/base/read_file.h"
 #include "curtail/base/strings.h"
-#include "curtail/load/message/internal/closest.h"
 #include "curtail/load/message/internal/reflection_client.h"
 #include "google/protobuf/compiler/importer.h"
 #include "google/protobuf/descriptor.h"

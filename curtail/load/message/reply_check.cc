@@ -5,9 +5,9 @@
 #include <charconv>
 #include <optional>
 
+#include "curtail/base/internal/closest.h"
 #include "curtail/base/internal/json_document.h"
 #include "curtail/base/strings.h"
-#include "curtail/load/message/internal/closest.h"
 #include "curtail/load/message/internal/reply_fields.h"
 #include "google/protobuf/descriptor.h"
 
@@ -29,8 +29,9 @@ struct CheckComparison {
 };
 // A longer one goes before its beginning.
 constexpr CheckComparison kComparisons[] = {
-    {"==", CheckOp::kEqual}, {"!=", CheckOp::kNotEqual}, {"<=", CheckOp::kLessEqual},      {">=", CheckOp::kGreaterEqual},
-    {"<", CheckOp::kLess},   {">", CheckOp::kGreater},   {"contains", CheckOp::kContains},
+    {"==", CheckOp::kEqual},          {"!=", CheckOp::kNotEqual}, {"<=", CheckOp::kLessEqual},
+    {">=", CheckOp::kGreaterEqual},   {"<", CheckOp::kLess},      {">", CheckOp::kGreater},
+    {"contains", CheckOp::kContains},
 };
 
 struct ParsedCheck {
@@ -191,7 +192,8 @@ const Json* FindInBody(const Json& root, const std::vector<BodyHop>& hops, Json*
 
 class BodyChecks final : public ReplyChecks {
  public:
-  BodyChecks(std::vector<std::string> texts, std::vector<ParsedCheck> checks, std::vector<std::vector<BodyHop>> paths)
+  BodyChecks(std::vector<std::string> texts, std::vector<ParsedCheck> checks,
+             std::vector<std::vector<BodyHop>> paths)
       : ReplyChecks(std::move(texts)), checks_(std::move(checks)), paths_(std::move(paths)) {}
 
   void Judge(std::string_view body, absl::FunctionRef<void(size_t, std::string_view)> failed) const override {
@@ -289,7 +291,8 @@ class MessageChecks final : public ReplyChecks {
     if (!checks.ok()) return checks.status();
     for (size_t i = 0; i < checks->size(); ++i) {
       ParsedCheck& check = (*checks)[i];
-      if (check.path.empty()) return InvalidCheck(texts()[i], "name a field: the reply is a message, not text");
+      if (check.path.empty())
+        return InvalidCheck(texts()[i], "name a field: the reply is a message, not text");
       const absl::StatusOr<internal::ReplyField> field = fields_.FindIn(0, check.path);
       if (!field.ok()) return InvalidCheck(texts()[i], Message(field.status()));
       if (absl::Status status = FitCheck(field->field, &check); !status.ok())

@@ -21,6 +21,7 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
+#include "curtail/base/internal/closest.h"
 #include "curtail/base/log.h"
 #include "curtail/base/strings.h"
 #include "curtail/rpc/client/resolver/target.h"
@@ -322,15 +323,18 @@ class HostBuilder {
   // That the addresses given are those of the services that make() has asked for.
   absl::Status CheckCalls(const HostedService& hosted, const Env& env) const {
     const auto& asked = env.impl_->peers;
+    std::vector<std::string> names;
+    for (const auto& [callee, peer] : asked) names.push_back(callee);
+    for (const auto& [name, addresses] : around_.peers) {
+      if (flags_.together() || asked.contains(name)) continue;
+      return absl::InvalidArgumentError(
+          Join("--peer ", name, ": ", hosted.name, " does not call it", internal::DidYouMean(name, names)));
+    }
     for (const auto& [callee, peer] : asked) {
       if (!peer.pointers.empty()) continue;
       const std::string example =
           callee == "leaf" ? "--leaf ADDR for each instance" : Join("--peer ", callee, "=ADDR,ADDR");
       return absl::InvalidArgumentError(Join(hosted.name, " calls ", callee, ": say where it is, ", example));
-    }
-    for (const auto& [name, addresses] : around_.peers) {
-      if (flags_.together() || asked.contains(name)) continue;
-      return absl::InvalidArgumentError(Join("--peer ", name, ": ", hosted.name, " does not call it"));
     }
     return absl::OkStatus();
   }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_join.h"
+#include "curtail/base/internal/closest.h"
 #include "curtail/base/log.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/terminal.h"
@@ -81,8 +82,25 @@ std::optional<int> HostCommandLine::Parse(int argc, char** argv) {
   }
   const std::vector<std::string> unknown = app_.remaining(/*recurse=*/true);
   if (unknown.empty()) return std::nullopt;
-  return RefuseStart(program_.name,
-                     absl::InvalidArgumentError(Join(unknown.front(), ": unknown flag or word; see --help")));
+  const std::string meant = FlagMeant(unknown.front());
+  return RefuseStart(program_.name, absl::InvalidArgumentError(Join(unknown.front(), ": unknown flag or word",
+                                                                    meant.empty() ? "; see --help" : meant)));
+}
+
+std::string HostCommandLine::FlagMeant(std::string_view word) const {
+  for (const HostedService& service : program_.services) {
+    if (service.name == word) return Join("; did you mean \"--service ", word, "\"?");
+  }
+  if (!word.starts_with("--")) return "";  // all short ones are near each other
+  std::vector<std::string> names;
+  std::vector<const CLI::App*> given = {&app_};
+  for (const CLI::App* sub : app_.get_subcommands()) given.push_back(sub);
+  for (const CLI::App* of : given) {
+    for (const CLI::Option* option : of->get_options()) {
+      if (option->nonpositional()) names.push_back(Join("--", option->get_single_name()));
+    }
+  }
+  return DidYouMean(word.substr(0, word.find('=')), names);
 }
 
 const HostCommand* HostCommandLine::command() const {

@@ -33,6 +33,9 @@ class HostCommandLine {
   const HostCommand* command() const;
 
  private:
+  // "; did you mean \"--listen\"?" for "--listn"; empty when no flag is near.
+  std::string FlagMeant(std::string_view word) const;
+
   const HostProgram& program_;
   CLI::App app_;
   std::deque<Flags> flags_;

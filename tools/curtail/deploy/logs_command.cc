@@ -18,8 +18,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "curtail/base/internal/closest.h"
 #include "curtail/base/strings.h"
-#include "curtail/load/message/internal/closest.h"
 #include "curtail/term/console.h"
 #include "curtail/term/exit_code.h"
 #include "tools/curtail/deploy/run_folder.h"

@@ -17,9 +17,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "apps/shipped/shipped_applications.h"
+#include "curtail/base/internal/closest.h"
 #include "curtail/base/internal/json_document.h"
 #include "curtail/base/read_file.h"
-#include "curtail/load/message/internal/closest.h"
 #include "tools/curtail/term/flags.h"
 
 namespace curtail::tool {

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "curtail/load/message/internal/closest.h"
+#include "curtail/base/internal/closest.h"
 
 namespace curtail::tool {
 namespace {

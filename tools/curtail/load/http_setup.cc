@@ -129,6 +129,14 @@ absl::StatusOr<WorkloadMaker> MakeHttpRequests(const LoadFlags& flags, const Loa
 
 absl::Status ReadUrls(const LoadFlags& flags, LoadTargets* targets) {
   const std::vector<std::string>& urls = targets->addresses;
+  for (const std::string& url : urls) {
+    const size_t scheme = url.find("://");
+    const bool target = url.starts_with("unix:") || url.starts_with("dns:") || url.starts_with("ipv");
+    if (HttpUrl::Is(url) || scheme == url.npos || target) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", url, "\": there is no scheme ", url.substr(0, scheme),
+                     "; write http:// or https:// for HTTP, and for gRPC HOST:PORT or unix:PATH"));
+  }
   if (std::none_of(urls.begin(), urls.end(), HttpUrl::Is)) {
     if (!flags.http2 && flags.verb.empty()) return absl::OkStatus();
     return absl::InvalidArgumentError(

@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "curtail/base/internal/closest.h"
 #include "curtail/base/read_file.h"
 #include "curtail/deploy/internal/yaml_text.h"
-#include "curtail/load/message/internal/closest.h"
 #include "tools/curtail/term/flags.h"
 
 namespace curtail::tool {

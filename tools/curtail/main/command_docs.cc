@@ -11,7 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "curtail/load/message/internal/closest.h"
+#include "curtail/base/internal/closest.h"
 #include "tools/docs/program_docs.h"
 
 namespace curtail::tool {
@@ -194,19 +194,8 @@ std::string ResolveHelp(const CLI::App& app, std::vector<std::string>* words) {
   return "";
 }
 
-std::string FlagMeant(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* of : GivenCommands(app)) {
-    for (const CLI::Option* flag : FlagsOf(*of)) {
-      for (std::string& name : NamesOf(*flag)) names.push_back(std::move(name));
-    }
-  }
-  for (const std::string& word : app.remaining(/*recurse=*/true)) {
-    if (!word.starts_with("--")) continue;  // all short ones are near each other
-    std::string meant = internal::DidYouMean(word.substr(0, word.find('=')), names);
-    if (!meant.empty()) return meant;
-  }
-  return "";
+std::string UnknownWord(const CLI::App& app) {
+  return UnknownWord(app.remaining(/*recurse=*/true), GivenCommands(app));
 }
 
 std::string HelpHint(const CLI::App& app) {

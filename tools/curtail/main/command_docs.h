@@ -20,8 +20,8 @@ namespace curtail::tool {
 // nothing.
 std::string ResolveHelp(const CLI::App& app, std::vector<std::string>* words);
 
-// Of an `app` that was parsed and met a flag that it does not know: "; did you mean \"--rps\"?", or nothing.
-std::string FlagMeant(const CLI::App& app);
+// What is wrong with the words that an `app` was given and does not know.
+std::string UnknownWord(const CLI::App& app);
 
 // Which help tells more of the words that were parsed: "see curtail load --help".
 std::string HelpHint(const CLI::App& app);

@@ -109,7 +109,7 @@ std::optional<int> Parse(CLI::App& app, const DocCommands& docs, std::vector<std
       return kOk;
     }
     const bool unknown = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
-    console.Error(absl::StrCat(error.what(), unknown ? FlagMeant(app) : ""), HelpHint(app));
+    console.Error(unknown ? UnknownWord(app) : error.what(), HelpHint(app));
     return kBadConfig;
   }
   if (*docs.version) {

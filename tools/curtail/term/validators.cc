@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/curtail/term/validators.h"
 
-#include <cmath>
-
 #include "absl/status/statusor.h"
 #include "absl/strings/str_format.h"
 #include "tools/curtail/term/flags.h"
@@ -10,14 +8,13 @@
 namespace curtail::tool {
 
 CLI::Validator Between(double low, double high) {
-  const CLI::Validator finite(
-      [](std::string& text) {
+  return CLI::Validator(
+      [low, high](std::string& text) {
         double number = 0;
-        const bool good = CLI::detail::lexical_cast(text, number) && std::isfinite(number);
-        return good ? std::string() : text + " is not a number";
+        const bool good = CLI::detail::lexical_cast(text, number) && number >= low && number <= high;
+        return good ? std::string() : absl::StrFormat("%s is not a number from %g to %g", text, low, high);
       },
-      "");
-  return CLI::Range(low, high) & finite;
+      CLI::Range(low, high).get_description());
 }
 
 CLI::Validator Number() {

@@ -24,6 +24,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "apps/shipped/application.h"
+#include "curtail/adapt/policy_kind.h"
 #include "curtail/base/strings.h"
 #include "curtail/deploy/deployment.h"
 #include "curtail/deploy/find_program.h"
@@ -178,6 +179,13 @@ const deploy::Instance& EntryOf(const std::deque<deploy::Instance>& instances) {
                        [](const deploy::Instance& instance) { return instance.service->entry; });
 }
 
+bool LacksProfile(const deploy::ServiceSpec& service) {
+  const PolicyKinds kinds = LibraryPolicies();
+  return service.profile.empty() && std::any_of(kinds.begin(), kinds.end(), [&](const PolicyKind* kind) {
+           return kind->name == service.policy && kind->profile == ProfileUse::kRequired;
+         });
+}
+
 std::string Summary(const deploy::Topology& topology, const std::deque<deploy::Instance>& instances,
                     const std::string& dashboard, bool detached) {
   const deploy::Instance& entry = EntryOf(instances);
@@ -185,6 +193,11 @@ std::string Summary(const deploy::Topology& topology, const std::deque<deploy::I
   const std::string& under = service.policy.empty() ? service.config : service.policy;
   std::string text = absl::StrFormat("%s is up: %s at %s%s\n", topology.application, service.name,
                                      entry.address, under.empty() ? "" : " under " + under);
+  if (LacksProfile(service)) {
+    absl::StrAppendFormat(
+        &text, "  note:  without a profile %s leaves the config as it is; curtail train writes one\n",
+        service.policy);
+  }
   if (apps::IsApplication(topology.application)) {
     absl::StrAppendFormat(&text, "  load:  curtail load %s --rps 500\n", topology.application);
   }

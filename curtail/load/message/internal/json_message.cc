@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "curtail/base/internal/closest.h"
 #include "curtail/base/strings.h"
-#include "curtail/load/message/internal/closest.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "google/protobuf/message.h"

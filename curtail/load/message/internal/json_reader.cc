@@ -275,10 +275,18 @@ JsonReader::Kind JsonReader::Peek() {
   return next_ < tokens_.size() ? tokens_[next_].kind : KindOf(text_, NextOffset());
 }
 
+JsonReader::Kind JsonReader::KindFound() {
+  const Kind kind = Peek();
+  if (kind != Kind::kBool && kind != Kind::kNull) return kind;
+  const std::string_view rest = text_.substr(NextOffset());
+  const bool word = rest.starts_with("true") || rest.starts_with("false") || rest.starts_with("null");
+  return word ? kind : Kind::kBad;
+}
+
 const JsonReader::Token* JsonReader::Take(Kind kind) {
   if (!ok()) return nullptr;
   if (Peek() != kind) {
-    Fail(NextOffset(), Join("expected ", KindName(kind), ", got ", KindName(Peek())));
+    Fail(NextOffset(), Join("expected ", KindName(kind), ", got ", KindName(KindFound())));
     return nullptr;
   }
   if (next_ == tokens_.size() && !Parse()) return nullptr;

@@ -33,6 +33,8 @@ class JsonReader {
 
   // The kind of value that the next token begins.
   Kind Peek();
+  // As Peek(), but a word that merely begins as true, false or null is no value.
+  Kind KindFound();
   // Where the next token begins, in bytes.
   size_t NextOffset();
 

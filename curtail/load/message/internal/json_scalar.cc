@@ -8,8 +8,8 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
+#include "curtail/base/internal/closest.h"
 #include "curtail/base/strings.h"
-#include "curtail/load/message/internal/closest.h"
 
 namespace curtail::internal {
 namespace {

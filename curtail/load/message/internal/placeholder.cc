@@ -7,9 +7,9 @@
 #include <limits>
 
 #include "absl/strings/numbers.h"
+#include "curtail/base/internal/closest.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/strings.h"
-#include "curtail/load/message/internal/closest.h"
 
 namespace curtail::internal {
 namespace {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "absl/strings/str_split.h"
+#include "curtail/base/internal/closest.h"
 #include "curtail/base/strings.h"
-#include "curtail/load/message/internal/closest.h"
 #include "curtail/load/message/internal/json_scalar.h"
 #include "google/protobuf/message.h"
 

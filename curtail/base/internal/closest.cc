@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curtail/load/message/internal/closest.h"
+#include "curtail/base/internal/closest.h"
 
 #include <algorithm>
 #include <cctype>
