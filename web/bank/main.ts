@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// main.ts - the bank's page: #/accounts, #/account/ID, #/payment/ID, #/codes. Its messages are those of apps/bank/bank.proto.
+// main.ts - the bank's page: #/accounts, #/account/ID, #/payment/ID, #/offers, #/codes, #/leave. Its messages are those of apps/bank/bank.proto.
 import { element, replace } from "../common/dom";
 import { onPress, say } from "../shell/act";
-import { call, once, part, read, Refused, session } from "../shell/client";
-import { form, passwordField, valueOf, type Control } from "../shell/form";
+import { call, once, part, read, readBytes, Refused, session } from "../shell/client";
+import { form, nameField, passwordField, valueOf, type Control } from "../shell/form";
 import { pagedList } from "../shell/list";
 import { centsOf, euros } from "../shell/money";
-import { go, refreshButton, show, start, type View } from "../shell/shell";
+import { save } from "../shell/save";
+import { endSession, go, refreshButton, show, start, type View } from "../shell/shell";
 
 interface Account { id: string; iban: string }
 interface Accounts { accounts?: Account[] }
@@ -15,6 +16,7 @@ interface Order { from: string; iban: string; cents: string; text: string }
 interface Payment extends Order { id: string; state?: keyof typeof STATES; createdMs: string }
 interface Movement { cents: string; balanceCents?: string; iban?: string; text?: string; bookedMs: string }
 interface Movements { movements?: Movement[]; next?: string }
+interface Offer { product: keyof typeof PRODUCTS; reason: string; expiresMs: string }
 
 const MAX_CENTS = 10n ** 12n;
 const MAX_CENTS_WITHOUT_CODE = 100_000n;
@@ -25,6 +27,13 @@ const STATES = {
   REFUSED: "Refused: no money has moved",
   ARRIVED: "Arrived",
   RETURNED: "Returned: the payee's account is closed, and the money is back",
+};
+
+const PRODUCTS = {
+  "term-deposit": "A deposit for a term",
+  "credit-card": "A credit card",
+  "personal-loan": "A personal loan",
+  "electronic-mail": "Letters of the bank by email",
 };
 
 const spaced = (iban: string) => iban.replace(/(.{4})(?=.)/g, "$1 ");
@@ -154,8 +163,12 @@ function account(id: string, visit: AbortSignal): View {
     replace(about, ...facts({ IBAN: spaced(iban), Balance: euros(balance.cents ?? "0"), Available: euros(balance.availableCents ?? "0") }));
     await activity.load();
   };
+  const exported = onPress(element("button", { type: "button", "data-key": "export" }, "Export as CSV"), async () => {
+    save(await readBytes(`accounts/${part(id)}/activity.csv`, visit), `activity-${id}.csv`);
+    say("note", "Exported.");
+  });
   const content = [about, element("h3", {}, "Pay"), payForm(id), element("h3", {}, "Activity"), activity.element];
-  return { title: "Account", actions: [refreshButton(load)], content, load };
+  return { title: "Account", actions: [refreshButton(load), exported], content, load };
 }
 
 // ----- a payment
@@ -183,12 +196,53 @@ function payment(id: string, visit: AbortSignal): View {
   return { title: "Payment", actions: [refreshButton(async () => show())], content: [state, about], load };
 }
 
+// ----- offers
+
+function offers(_: string, visit: AbortSignal): View {
+  const list = pagedList<Offer>({
+    id: "offers", label: "Offers", empty: "The bank has no offer for you now.",
+    read: async () => ({ items: (await read<{ offers?: Offer[] }>("offers", visit)).offers, next: undefined }),
+    show: ({ product, reason, expiresMs }) => {
+      const answer = (text: string, accepted: boolean) => onPress(element("button", { type: "button", "aria-describedby": `offer-${product}` }, text), async () => {
+        await call("POST", `offers/${part(product)}/answer`, { accepted });
+        await list.load();
+        say("note", accepted ? "Accepted: the bank will come back to you." : "Declined: this offer does not come back.");
+        document.getElementById("h-view")?.focus(); // the button is gone
+      });
+      return element("li", {},
+        element("div", { class: "row" }, element("strong", { id: `offer-${product}` }, PRODUCTS[product] ?? product), element("span", {}, answer("Accept", true), " ", answer("Decline", false))),
+        element("p", {}, `Because ${reason}.`),
+        element("div", { class: "hint" }, "Until ", timeOf(expiresMs)));
+    },
+  });
+  return { title: "Offers", actions: [refreshButton(list.load)], content: [list.element], load: list.load };
+}
+
+// ----- the end
+
+const isMine = ({ value }: Control) => (value === session()?.name ? null : "This is not your name.");
+
+function leave(): View {
+  const about = element("p", {}, "The bank closes your accounts and cards, ends your sessions, cancels your bookings, and forgets your address and your messages. Each account, card, loan, deposit and stock has to be at 0. This cannot be undone.");
+  const closing = form({
+    id: "leave-form",
+    fields: [{ ...nameField("leave-name", "Your name", "To confirm"), check: isMine }],
+    buttons: { "Close my accounts, and leave": "" },
+    async act() {
+      await call("DELETE", "customer");
+      history.replaceState(null, "", "#/accounts");
+      endSession("Your accounts are closed, and you are no longer a customer.");
+    },
+  });
+  return { title: "Leave the bank", content: [about, closing], load: async () => {} };
+}
+
 // [start]
 start({
   title: "Bank",
   register: "customers",
   home: "accounts",
-  views: { accounts, account, payment, codes },
-  links: () => ({ Accounts: "#/accounts", Codes: "#/codes" }),
+  views: { accounts, account, payment, offers, codes, leave },
+  links: () => ({ Accounts: "#/accounts", Offers: "#/offers", Codes: "#/codes", Leave: "#/leave" }),
 });
 // [/start]

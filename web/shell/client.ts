@@ -33,8 +33,8 @@ export interface CallOptions {
   visit?: AbortSignal; // ends the call, whose promise is rejected with the signal's reason
 }
 
-// Makes a call to `path` below /v1/. A Blob goes as bytes of its type, an object as JSON. Throws Refused.
-export async function call<T>(verb: string, path: string, body?: object, { key, visit }: CallOptions = {}): Promise<T> {
+// The answer of a call, which `parse` reads. It is not whole if that throws, or gives null.
+async function answerOf<T>(verb: string, path: string, body: object | undefined, { key, visit }: CallOptions, parse: (reply: Response) => Promise<T | null>): Promise<T> {
   const headers: Record<string, string> = {}, token = session()?.token;
   if (token) headers["authorization"] = `Bearer ${token}`;
   if (key) headers["idempotency-key"] = key;
@@ -49,12 +49,18 @@ export async function call<T>(verb: string, path: string, body?: object, { key, 
     visit?.throwIfAborted();
     throw new Refused(0, "the server does not answer");
   });
-  const answer = (await reply.json().catch(() => null)) as (T & { message?: string }) | null;
+  const answer = reply.ok ? await parse(reply).catch(() => null) : null;
+  const refusal = reply.ok ? null : ((await reply.json().catch(() => null)) as { message?: string } | null);
   visit?.throwIfAborted();
-  if (!reply.ok) throw new Refused(reply.status, answer?.message ?? `the server answers ${reply.status}`);
+  if (!reply.ok) throw new Refused(reply.status, refusal?.message ?? `the server answers ${reply.status}`);
   if (!answer) throw new Refused(0, "the server's answer is not whole");
   return answer;
 }
+
+// Makes a call to `path` below /v1/. A Blob goes as bytes of its type, an object as JSON. Throws Refused.
+export const call = <T>(verb: string, path: string, body?: object, options: CallOptions = {}) => answerOf<T>(verb, path, body, options, (reply) => reply.json());
+// The bytes of a file. Throws Refused.
+export const readBytes = (path: string, visit: AbortSignal) => answerOf<Blob>("GET", path, undefined, { visit }, (reply) => reply.blob());
 
 export const read = <T>(path: string, visit: AbortSignal) => call<T>("GET", path, undefined, { visit });
 export const part = encodeURIComponent;

@@ -3,7 +3,8 @@
 //
 // They register, open accounts, and one pays the other, whose account shows it. An amount that is none, too little money and an IBAN that the bank
 // does not have are told. A large payment takes a code. A payment whose answer is lost is made once. Activity comes page by page, also after a page that failed. Nobody sees
-// another's account. app_kit.mjs has the rules for every page.
+// another's account. The activity is exported as a file. Offers are answered once. A customer who has money cannot leave; one who has none can, and does not come
+// back. app_kit.mjs has the rules for every page.
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -63,13 +64,13 @@ function codeOf(secret) {
   return String((mac.readUInt32BE(mac[19] & 15) & 0x7fffffff) % 1_000_000).padStart(6, "0");
 }
 
-// Returns the secret of ann's codes. She comes back to her account.
-async function enrol(ann) {
+// Returns the secret of the user's codes, who comes back to the account.
+async function enrol(ann, name = "ann") {
   const account = ann.url();
   await ann.getByRole("link", { name: "Codes" }).click();
-  await ann.locator("#codes-password").fill("the password of bob");
+  await ann.locator("#codes-password").fill("the password of nobody");
   await expectRefusal(ann, 401, "the password is wrong", () => ann.getByRole("button", { name: "Make a secret" }).click());
-  await ann.locator("#codes-password").fill("the password of ann");
+  await ann.locator("#codes-password").fill(`the password of ${name}`);
   await ann.getByRole("button", { name: "Make a secret" }).click();
   const secret = await ann.locator("#content code").textContent(within);
   await expectShown(ann, "bank-codes", "");
@@ -141,6 +142,65 @@ async function expectListRecovers(ann) {
   await movement(ann, TEXT).waitFor(within);
 }
 
+// The file has a line for each movement that the page lists, and the newest first.
+async function expectExport(ann, iban) {
+  const download = ann.waitForEvent("download", within);
+  await ann.getByRole("button", { name: "Export as CSV" }).click();
+  const file = await download;
+  assert.match(file.suggestedFilename(), /^activity-\d+\.csv$/);
+  const lines = readFileSync(await file.path(), "utf8").trimEnd().split("\r\n");
+  assert.equal(lines[0], "version,booked,amount,balance,iban,text");
+  assert.equal(lines.length, 1 + (await movement(ann, "").count()));
+  assert.match(lines[1], new RegExp(`,-1234.50,3765.50,${iban.replaceAll(" ", "")},`));
+  await ann.locator("#note", { hasText: "Exported." }).waitFor(within);
+  const csv = (url) => url.pathname.endsWith("/activity.csv");
+  await ann.route(csv, (route) => route.fulfill({ status: 503, json: { message: "not now" } }), { times: 1 });
+  await expectRefusal(ann, 503, "not now", () => ann.getByRole("button", { name: "Export as CSV" }).click());
+}
+
+// bob has no email, which the bank offers to use; he declines once.
+async function expectOffers(bob) {
+  await bob.getByRole("link", { name: "Offers" }).click();
+  const mail = bob.locator("#offers > li", { hasText: "Letters of the bank by email" });
+  await mail.getByText("Because the bank has no email address.").waitFor(within);
+  await expectShown(bob, "bank-offers", pictures);
+  const before = await bob.locator("#offers > li").count();
+  await mail.getByRole("button", { name: "Decline" }).click();
+  await bob.locator("#note", { hasText: "Declined" }).waitFor(within);
+  assert.equal(await mail.count(), 0);
+  assert.equal(await bob.locator("#offers > li").count(), before - 1);
+  assert.equal(await bob.evaluate(() => document.activeElement.id), "h-view");
+  await bob.reload();
+  await bob.getByText("Offers", { exact: true }).first().waitFor(within);
+  await bob.waitForLoadState("networkidle");
+  assert.equal(await mail.count(), 0);
+}
+
+// Presses the button for leaving, with the name that confirms it.
+async function leave(page, name) {
+  await page.getByRole("link", { name: "Leave" }).click();
+  await page.getByLabel("Your name").fill(name);
+  await page.getByRole("button", { name: "and leave" }).click();
+}
+
+// Once all that bob has is with ann.
+async function expectLeaving(ann, bob, bobIban, annIban) {
+  await leave(bob, "ann");
+  await bob.locator("#leave-name-error", { hasText: "not your name" }).waitFor(within);
+  await expectShown(bob, "bank-leave", pictures);
+  await expectRefusal(bob, 400, "cents, not 0", () => leave(bob, "bob"));
+  await bob.getByRole("link", { name: "Accounts" }).click();
+  await bob.getByRole("link", { name: bobIban }).click();
+  const rest = (await bob.locator("dd", { hasText: "€" }).first().textContent(within)).replace(/[ €,]/g, "");
+  const secret = await enrol(bob, "bob");
+  await pay(bob, annIban, rest, "the rest", codeOf(secret));
+  await bob.getByText("Arrived", { exact: true }).waitFor(within);
+  await leave(bob, "bob");
+  await bob.locator("#note", { hasText: "no longer a customer" }).waitFor(within);
+  await expectRefusal(bob, 401, "the password is wrong", () => enter(bob, "bob", "the password of bob", "Log in"));
+  await awaitMovement(ann, "the rest");
+}
+
 await play(curtail, "bank", "Bank", ["customers=2", "deposit=1000000"], async ({ ann, bob, env, url }) => {
   const give = await giver(env, url), [annIban, bobIban] = [await begin(ann, "ann"), await begin(bob, "bob")];
   for (let number = 0; number < 5; ++number) await give(annIban, 100000, "a gift");
@@ -156,6 +216,7 @@ await play(curtail, "bank", "Bank", ["customers=2", "deposit=1000000"], async ({
   assert.equal(await bob.locator("#activity b").count(), 0);
   await expectListRecovers(ann);
   await expectShown(ann, "bank", pictures);
+  await expectExport(ann, bobIban);
 
   for (let number = 1; number <= 22; ++number) await give(bobIban, number, `gift ${number}.`);
   await awaitMovement(bob, "gift 22.");
@@ -170,6 +231,8 @@ await play(curtail, "bank", "Bank", ["customers=2", "deposit=1000000"], async ({
   await expectRefusal(bob, 404, "there is no account", () => bob.goto(ann.url()));
   await bob.goto(own);
   await movement(bob, "gift 22.").waitFor(within);
+  await expectOffers(bob);
+  await expectLeaving(ann, bob, bobIban, annIban);
   await ann.getByRole("button", { name: "Log out" }).click();
   await ann.locator("#note", { hasText: "Logged out" }).waitFor(within);
   await ann.goBack();
