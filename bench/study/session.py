@@ -92,7 +92,38 @@ def page(address, path):
 BUCKET = re.compile(r'rpc_server_duration_seconds_bucket\{.*rpc_service="([^"]*)".*le="([^"]*)"\} (\d+)')
 
 
-OF_ALL = {name: name for name in ("monolith", "breakdown", "slow", "models", "policies", "tracing")}
+OF_ALL = {name: name for name in ("breakdown", "slow", "models", "policies", "tracing", "kernel")} | {"monolith": "compared"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Compared:
+    """Copies that a study compares with the first one, `services`."""
+
+    title: str  # after that of the application
+    copies: dict  # name in a table and flags of `curtail up`
+
+
+MONOLITH = Compared(
+    "as services and as one process", {"services": ("services", []), "monolith": ("one process", ["--monolith"])}
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """Loads whose highest rates a study compares."""
+
+    what: str  # by what they differ
+    loads: dict  # flags of `curtail load`, by name in a table
+    note: str = ""  # what the picture says of them
+    log: bool = False  # rates that differ by more than ten times
+    names: int = 110  # the width of the names, in the picture
+
+
+SKEW = Limits(
+    "skew",
+    {f"skew {skew}": ["--senders", f"skew:{skew}"] for skew in (0, 50, 80, 90, 95, 99)},
+    note="skew s: 100 - s % of the users send 90 % of the requests; ",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,9 +138,9 @@ class Facts:
     rate: int  # requests a second of which the machine makes little
     train_rates: str  # of `curtail train`
     latency_rates: tuple  # a second, from little to what the machine can do
-    copies: dict = dataclasses.field(  # how its services may lie: name in a table, flags of `curtail up`
-        default_factory=lambda: {"services": ("services", []), "monolith": ("one process", ["--monolith"])}
-    )
+    compared: dict = dataclasses.field(default_factory=lambda: {"monolith": MONOLITH})  # by study
+    limits: dict = dataclasses.field(default_factory=dict)  # by study
+    victims: tuple = ()  # services whose end the study `recover` looks at, beside the end of the one process
     slow_too: tuple = ()  # services without counts of calls that may stand still, too
     paper_traces: dict = dataclasses.field(default_factory=dict)  # PathFence's cells: mean in ms, p99 in ms, dropped
 
@@ -179,7 +210,7 @@ class Session:
     """The options of a study: how long its runs are, and how often it repeats them."""
 
     def __init__(self, options, facts):
-        self.facts = facts
+        self.facts, self.study = facts, options.study
         self.curtail, self.rounds, self.seconds = options.curtail, options.rounds, options.seconds
         self.settings = [word for setting in options.set for word in ("--set", setting)]
         given = [setting.removeprefix("data=") for setting in options.set if setting.startswith("data=")]

@@ -8,7 +8,7 @@ FACTS = session.Facts(
     title="The social network",
     studies={
         **session.OF_ALL,
-        "skew": "skew",
+        "skew": "limits",
         "fences": "fences",
         "queries": "social_queries",
         "stacks": "social_stacks",
@@ -18,11 +18,12 @@ FACTS = session.Facts(
     rate=200,
     train_rates="200,600",
     latency_rates=(100, 400, 1000, 1600, 2200),
-    copies={
-        "services": ("services", []),
-        "monolith": ("one process", ["--monolith"]),
-        "redis": ("with a Redis", ["--set", "redis.replicas=1"]),
+    compared={
+        "monolith": session.Compared(
+            session.MONOLITH.title, session.MONOLITH.copies | {"redis": ("with a Redis", ["--set", "redis.replicas=1"])}
+        )
     },
+    limits={"skew": session.SKEW},
     slow_too=("post-cache",),
     paper_traces={
         ("large", "base"): (314, 7045, 5981),

@@ -9,12 +9,22 @@ prints a table, and writes its numbers and a picture.
   models     the twelve threading models on the mid-tiers
   policies   the policies that choose one
   tracing    with traces and without
+  kernel     the CPU time of each service, in its own code and in the kernel
+  all        each of them, into the folder --out: a table, the numbers, a picture
+
+Of the social network and of the bank:
+  skew       the highest load within p99 < 50 ms, by how few users send most requests
+  queries    latency by kind of request; of the bank the highest load within p99 < 50 ms
 
 Of the social network alone:
-  skew       the highest load within p99 < 50 ms, by how few users send most requests
   fences     a pool of threads, asynchronous calls, fences and fibers under traces of load
-  queries    latency by kind of request
   stacks     the same handlers with fibers, with a thread a call, and on grpc++
+
+Of the bank alone:
+  hot        the highest load within p99 < 50 ms of payments to few accounts
+  stores     files, one PostgreSQL, a server for each service
+  network    0.5 ms to each service that a payment needs
+  recover    for how long requests are late after a process was killed
 
 Each takes 2 to 6 minutes, and wants the machine for itself: it does not begin while other programs use it. Ctrl-C ends it,
 and all that it has started.
@@ -24,6 +34,7 @@ Examples:
   study.py social skew --rounds 8 --seconds 0.5        # shorter, and less sure
   study.py social slow --from slow.json --svg slow.svg # draws again what was measured
   study.py hdsearch models --quick --busy              # a try, on a machine that does other things
+  study.py bank all --out bank                         # all tables and pictures, in three quarters of an hour
 
 Exit codes: 0 done, 1 a command failed or the machine is busy, 104 bad flags, 130 interrupted.
 """
@@ -33,6 +44,7 @@ import importlib
 import json
 import os
 import pathlib
+import subprocess
 import sys
 
 import session
@@ -65,9 +77,14 @@ def parse(words):
     parser.add_argument("--busy", action="store_true", help="measure although other programs use the machine")
     parser.add_argument("--json", metavar="FILE", help="write the numbers here")
     parser.add_argument("--svg", metavar="FILE", help="write the picture here")
+    parser.add_argument("--out", metavar="FOLDER", help="of `all`: write everything here")
     parser.add_argument("--from", dest="source", metavar="FILE", help="measure nothing: the numbers of this file")
     options = parser.parse_args(words)
     facts = importlib.import_module(options.application).FACTS
+    if (options.study == "all") != bool(options.out):
+        parser.error("--out belongs to `all`, and `all` needs it")
+    if options.study == "all":
+        return options, facts, None
     if options.study not in facts.studies:
         parser.error(f"{options.application} has no study {options.study!r}: choose from {', '.join(sorted(facts.studies))}")
     study = importlib.import_module(facts.studies[options.study])
@@ -102,9 +119,35 @@ def take(options, facts, study):
     }
 
 
+def take_all(words, folder, facts):
+    """Each study of the application, one after the other; those that fail are named at the end."""
+    folder.mkdir(parents=True, exist_ok=True)
+    failed = []
+    for name in facts.studies:
+        files = [word for end in ("json", "svg") for word in (f"--{end}", str(folder / f"{name}.{end}"))]
+        done = subprocess.run([sys.executable, __file__, facts.app, name, *words, *files], stdout=subprocess.PIPE, text=True, check=False)
+        if done.returncode == 130:
+            sys.exit(130)
+        if done.returncode == 0:
+            (folder / f"{name}.md").write_text(done.stdout)
+            print(f"## {name}\n\n{done.stdout}", flush=True)
+        else:
+            failed.append(name)
+    if failed:
+        sys.exit(f"these studies failed: {', '.join(failed)}")
+
+
 def main(words):
     options, facts, study = parse(words)
     session.measure.end_cleanly_on_signals()
+    if study is None:
+        of_each = ["--curtail", options.curtail, *(word for one in options.set for word in ("--set", one))]
+        of_each += [word for name in ("rounds", "seconds") if (value := getattr(options, name)) for word in (f"--{name}", str(value))]
+        of_each += [f"--{name}" for name in ("quick", "busy") if getattr(options, name)]
+        try:
+            return take_all(of_each, pathlib.Path(options.out), facts)
+        except KeyboardInterrupt:
+            sys.exit(130)
     try:
         result = json.loads(pathlib.Path(options.source).read_text()) if options.source else take(options, facts, study)
     except KeyboardInterrupt:

@@ -21,13 +21,15 @@ import xml.etree.ElementTree as xml
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import session  # noqa: E402  (it knows where measure and picture are)
 import breakdown  # noqa: E402
+import compared  # noqa: E402
 import fences  # noqa: E402
+import kernel  # noqa: E402
+import limits  # noqa: E402
 import measure  # noqa: E402
 import models  # noqa: E402
-import monolith  # noqa: E402
 import picture  # noqa: E402
 import policies  # noqa: E402
-import skew  # noqa: E402
+import recover  # noqa: E402
 import slow  # noqa: E402
 import social  # noqa: E402
 import social_queries as queries  # noqa: E402
@@ -76,10 +78,10 @@ class Numbers(unittest.TestCase):
         self.assertEqual([session.ms(us) for us in (1234, 12345, 123456, 1234567)], ["1.23", "12.3", "123", "1,235"])
 
 
-class Skew(unittest.TestCase):
+class Limits(unittest.TestCase):
     def test_staircase_finds_the_rate_from_both_sides(self):
         for first in (300, 1000, 4000):
-            stair = skew.Staircase(first)
+            stair = limits.Staircase(first)
             rates = []
             for _ in range(60):
                 rates.append(stair.rate)
@@ -90,9 +92,8 @@ class Skew(unittest.TestCase):
     def test_blocks_leave_out_the_turns_before_all_are_near(self):
         far = [{"rate": 1, "settled": False}]
         near = [{"rate": rate, "settled": True} for rate in (100, 100, 400, 400, 50, 50, 50, 50, 9)]
-        result = {"trials": {str(s): far + near for s in skew.SKEWS}}
-        result["trials"]["99"] = far * 2 + near[1:]
-        found = skew.blocks(result, 0)
+        result = {"trials": {"skew 0": far + near, "skew 99": far * 2 + near[1:]}}
+        found = limits.blocks(result, "skew 0")
         self.assertEqual(
             [round(one, 6) for one in found], [round((100 * 400 * 400 * 50) ** 0.25, 6), round((50**3 * 9) ** 0.25, 6)]
         )
@@ -128,6 +129,11 @@ class Parts(unittest.TestCase):
         self.assertFalse({"post-cache", "post-storage", "favorite", "load-balancer"} & set(found))
         self.assertEqual(len(found), len(set(found)))
 
+    def test_late_requests_are_those_after_the_kill(self):
+        lines = ["0,100.0,90000.0,1", "0,1100000.0,400.0,1", "0,1200000.0,60000.0,1", "0,1300000.0,20.0,0", "0,2000000.0,50000.0,1"]
+        self.assertEqual(recover.late(lines), (0.1, 1))
+        self.assertEqual(recover.late(lines[:2]), (0.0, 0))
+
     def test_upload_is_a_message_of_protobuf(self):
         self.assertEqual(queries.field(1, b"ab"), b"\x0a\x02ab")
         self.assertEqual(queries.field(2, b"x" * 300)[:3], b"\x12\xac\x02")
@@ -153,8 +159,12 @@ class Applications(unittest.TestCase):
             protos = "".join(path.read_text() for path in (STUDY.parents[2] / "apps" / app).glob("*.proto"))
             for method in facts.kinds:
                 self.assertIn(f"  rpc {method}(", protos)
-            for module in facts.studies.values():
+            for name, module in facts.studies.items():
                 self.assertTrue(callable(importlib.import_module(module).run), module)
+                named = {"compared": facts.compared, "limits": facts.limits}.get(module)
+                self.assertTrue(named is None or name in named, name)
+            services = [name for name in (*facts.victims, *facts.slow_too, facts.front)]
+            self.assertEqual([name for name in services if f"\n  {name}:" not in topology], [])
 
 
 class Pictures(unittest.TestCase):
@@ -199,7 +209,23 @@ class Pictures(unittest.TestCase):
         calm = {"services": {"user": {"p99_ms": 1, "calls": 90}, "front-end": {"p99_ms": 3, "calls": 90}}, "culprits": {}}
         told = {
             breakdown: ({"rounds": [dict.fromkeys(breakdown.LEVELS, level)] * 2}, "75 (75-75)"),
-            skew: ({"trials": {str(s): [{"rate": 1000 - s, "settled": True}] * 8 for s in skew.SKEWS}}, "0.90 (0.90-0.90)"),
+            limits: (
+                {
+                    "study": "skew",
+                    "trials": {
+                        f"skew {s}": [{"rate": 1000 - s, "cpu_us": 900, "settled": True}] * 8 for s in (0, 50, 80, 90, 95, 99)
+                    },
+                },
+                "0.90 (0.90-0.90)",
+            ),
+            kernel: (
+                {"rounds": [{level: {"user": [3, 1], "front-end": [1, 3]} for level in kernel.LEVELS}] * 2},
+                "| user, low | 75 % | 25 % | 50 % |",
+            ),
+            recover: (
+                {"kills": {"services": {"user": [[0.5, 3]] * 3}, "monolith": {"front-end": [[2, 40]] * 3}}},
+                "| the one process | 2.00 (2.00-2.00) | 40 |",
+            ),
             slow: (
                 {"order": ["user", "front-end"], "calm": [calm, calm], "rows": {"user": seen}},
                 "| user | 55 | front-end | 1 of 1 |",
@@ -214,8 +240,9 @@ class Pictures(unittest.TestCase):
                 {"at_a_time": 32, "turns": {s: {mix: [load(v)] * 2 for mix in stacks.MIXES} for v, s in enumerate(stacks.STACKS, 1)}},
                 "| compose, curtail, fibers | 250 (250-250) | 0.50 (0.50-0.50) | 1.50 (1.50-1.50) | 1.80 | 18.0 | 2 |",
             ),
-            monolith: (
+            compared: (
                 {
+                    "study": "monolith",
                     "values": {
                         f"{what} at {rate}/s, us": {"services": [2000] * 2, "monolith": [500] * 2, "redis": [2000] * 2}
                         for what in ("p50", "p99", "CPU a request")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The services as processes that call each other, the same services in one process, and how else they may lie: latency over load,
-throughput, CPU (DeathStarBench, figure 3)."""
+"""Copies of an application under different flags of `curtail up`: its services as processes and as one (DeathStarBench, figure 3), over
+other stores, over a slower network: latency over load, throughput, CPU. The facts of the application have the flags of each."""
 
 import picture
 import session
@@ -12,12 +12,8 @@ QUICK = {"rounds": 1, "seconds": 0.2}
 
 
 def run(s):
-    copies = {name: flags for name, (_, flags) in s.facts.copies.items()}
+    copies = {name: flags for name, (_, flags) in s.facts.compared[s.study].copies.items()}
     return {"values": s.take_turns(copies, TURNS, rps=s.facts.latency_rates, closed=[AT_A_TIME])}
-
-
-def names(facts):
-    return [name for name, _ in facts.copies.values()]
 
 
 def shown(measure_name, values):
@@ -25,14 +21,16 @@ def shown(measure_name, values):
 
 
 def table(result, facts):
+    copies = facts.compared[result["study"]].copies
     rows = []
     for name, by_copy in result["values"].items():
         row = [name.replace(", us", ", ms"), shown(name, by_copy["services"])]
-        for copy in list(facts.copies)[1:]:
+        for copy in list(copies)[1:]:
             ratio = session.estimate(session.ratios(by_copy[copy], by_copy["services"]))
             row.append(f"{shown(name, by_copy[copy])} " + "({1:.2f}-{2:.2f})".format(*ratio))
         rows.append(row)
-    return session.markdown(["", *names(facts)], rows) + "\n\n" + boundaries(result)
+    written = session.markdown(["", *(shown_as for shown_as, _ in copies.values())], rows)
+    return f"{written}\n\n{boundaries(result)}" if "monolith" in copies else written
 
 
 def boundaries(result):
@@ -48,17 +46,17 @@ def boundaries(result):
 
 
 def draw(result, facts):
-    rows = []
+    compared, rows = facts.compared[result["study"]], []
     for rate in facts.latency_rates:
         for quantile in ("p50", "p99"):
             by_copy = result["values"][f"{quantile} at {rate}/s, us"]
             in_ms = {copy: [value / 1000 for value in values] for copy, values in by_copy.items()}
-            rows.append((f"{quantile} at {rate}/s", [session.estimate(in_ms[copy]) for copy in facts.copies]))
+            rows.append((f"{quantile} at {rate}/s", [session.estimate(in_ms[copy]) for copy in compared.copies]))
     return picture.dots(
-        f"{facts.title} as services and as one process",
+        f"{facts.title} {compared.title}",
         "latency over load; dots: medians of the turns, lines: their intervals of 95 %",
         "ms",
-        names(facts),
+        [shown_as for shown_as, _ in compared.copies.values()],
         rows,
         log=True,
     )
