@@ -123,8 +123,8 @@ struct Trades {
   }
 };
 
-// Each trade has the units of its order, nobody has sold more than was bought, and the bank's accounts for investments have the
-// cents of all that are booked.
+// Each trade has the units of its order, nobody has sold more than was bought, holdings are the sums of their trades, and the bank's
+// accounts for investments have the cents of all that are booked.
 absl::Status ReadTrades(const std::string& folder, Listed* listed, Expected* expected) {
   Trades trades;
   absl::Status wrong;
@@ -135,9 +135,21 @@ absl::Status ReadTrades(const std::string& folder, Listed* listed, Expected* exp
         " LEFT JOIN trades ON trades.id = payments.id ORDER BY payments.id",
         {}, [&](const SqlRow& row) { wrong.Update(trades.Add(row)); });
   });
+  std::map<std::pair<uint64_t, std::string>, int64_t> kept = trades.held;  // holdings
+  if (status.ok() && !trades.moves) {
+    kept.clear();
+    status = apps::LookAtData(folder, "wealth-management", [&](SqlSession& s) {
+      return s.Query("SELECT owner, symbol, units FROM holdings", {}, [&](const SqlRow& row) {
+        kept[{row.Unsigned(0), std::string(row.Text(1))}] = row.Integer(2);
+        trades.held.try_emplace({row.Unsigned(0), std::string(row.Text(1))}, 0);
+      });
+    });
+  }
   for (const auto& [of, units] : trades.held) {
-    if (units < 0)
-      wrong.Update(absl::DataLossError(Join("customer ", of.first, " has ", units, " units of ", of.second)));
+    const std::string whose = Join("customer ", of.first, " has ", units, " units of ", of.second);
+    if (units < 0) wrong.Update(absl::DataLossError(whose));
+    if (units != kept[of])
+      wrong.Update(absl::DataLossError(Join(whose, ", but the portfolio has ", kept[of])));
   }
   for (const auto& [id, cents] : trades.cents) {
     std::vector<int64_t>& of = (*listed)[apps::PartOf(id, listed->size())];

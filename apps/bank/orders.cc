@@ -66,7 +66,7 @@ Orders::Orders(SqlDatabase& db, Env& env, int again, AroundTransfer around, cons
       banks_(banks),
       sagas_(
           db, kTable, [this](Context& ctx, apps::SagaRow& row) { return Book(ctx, row); },
-          /*callers_time=*/std::chrono::seconds(5), /*waits=*/Payment::SCHEDULED) {
+          /*callers_time=*/std::chrono::seconds(5), /*waits=*/Payment::SCHEDULED, around_.moved) {
   sagas_.WorkWhileServing(env);
 }
 

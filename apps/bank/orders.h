@@ -30,13 +30,16 @@ using apps::OneId;
 // True for errors that a shard gives for ever.
 bool IsRefusal(const absl::Status& status);
 
-// The work of a service around the transfer of an order. Either may run several times for one order, also at once, and may be empty.
+// The work of a service around the transfer of an order. The first two may run several times for one order, also at once. Each may be
+// empty.
 struct AroundTransfer {
   // Runs before the shard is asked. NOT_FOUND, FAILED_PRECONDITION and INVALID_ARGUMENT refuse the order. All attempts at one round
   // must have the first one's answer (apps::DecideOnce()), as another attempt may have moved the money when a refusal is written.
   std::function<Coroutine(Context& ctx, const apps::SagaRow& row, const KeptPayment& kept)> before = nullptr;
   // Runs once it is booked, until it has returned OK.
   std::function<Coroutine(Context& ctx, const KeptPayment& kept)> after = nullptr;
+  // Runs in each transaction that writes a state of an order.
+  apps::Saga::Moved moved = nullptr;
 };
 
 // Thread-safe. All calls have the errors of SqlDatabase, `posting` and `unique-id`, too.

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "apps/bank/bank_testing.h"
+#include "apps/bank/books.h"
 #include "apps/bank/prices.h"
 #include "apps/kit/testing/preload.h"
 #include "apps/kit/wall_clock.h"
@@ -212,6 +213,42 @@ TEST_F(WealthTest, AnotherCustomersIsAsIfItWereNotThere) {
   EXPECT_TRUE(HeldBy(ann).empty());
 }
 
+TEST_F(WealthTest, ASaleThatTheBooksRefuseGivesItsUnitsBack) {
+  const Own& own = all_[0];
+  Trade trade;
+  ASSERT_TRUE(Buy(own, "IBM", 10, &trade).ok());
+  const auto books = internal::SqliteSession::Open(
+      {.path = Join(Folder(), "/", BooksOf({static_cast<uint32_t>(own.shard()), kShards}), ".db")});
+  ASSERT_TRUE(books.ok()) << books.status();
+  ASSERT_TRUE((*books)->Execute("UPDATE accounts SET open = 0 WHERE id = ?1", {own.id}).ok());
+  const absl::Status refused = Sell(own, "IBM", 4, &trade, "a");
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_EQ(HeldBy(own), (Units{{"IBM", 10}}));
+  ASSERT_TRUE((*books)->Execute("UPDATE accounts SET open = 1 WHERE id = ?1", {own.id}).ok());
+  EXPECT_EQ(Sell(own, "IBM", 4, &trade, "a"), refused);
+  EXPECT_EQ(HeldBy(own), (Units{{"IBM", 10}}));
+  ASSERT_TRUE(Sell(own, "IBM", 10, &trade).ok());
+  EXPECT_TRUE(HeldBy(own).empty());
+  EXPECT_EQ(Audit(), 0);
+}
+
+// As version 4 of the schema has left it: without sums of what customers hold.
+TEST_F(WealthTest, HoldingsOfBeforeAreSummedOnce) {
+  const Own& own = all_[0];
+  Trade trade;
+  ASSERT_TRUE(Buy(own, "IBM", 10, &trade).ok());
+  ASSERT_TRUE(Sell(own, "IBM", 3, &trade).ok());
+  ASSERT_TRUE(Buy(own, "AAPL", 2, &trade).ok());
+  app_->Kill("front-end");  // one process is all services
+  const auto kept = internal::SqliteSession::Open({.path = Join(Folder(), "/wealth-management.db")});
+  ASSERT_TRUE(kept.ok()) << kept.status();
+  for (const char* const sql : {"DROP TABLE holdings", "PRAGMA user_version = 4"})
+    ASSERT_TRUE((*kept)->Execute(sql).ok());
+  ASSERT_TRUE(app_->Restart("front-end").ok());
+  EXPECT_EQ(HeldBy(own), (Units{{"AAPL", 2}, {"IBM", 7}}));
+  EXPECT_EQ(Audit(), 0);
+}
+
 TEST_F(WealthTest, TheAuditNamesWhatIsWrong) {
   const Own& own = all_[0];
   Trade trade;
@@ -225,8 +262,14 @@ TEST_F(WealthTest, TheAuditNamesWhatIsWrong) {
   EXPECT_THAT(text, HasSubstr(std::to_string(trade.id())));
   ASSERT_TRUE((*kept)->Execute("UPDATE trades SET units = 5 WHERE id = ?1", {trade.id()}).ok());
   EXPECT_EQ(Audit(&text), 0) << text;
+  ASSERT_TRUE((*kept)->Execute("UPDATE holdings SET units = 4").ok());
+  EXPECT_EQ(Audit(&text), 99);
+  EXPECT_THAT(text, HasSubstr("has 5 units of AAPL, but the portfolio has 4"));
+  ASSERT_TRUE((*kept)->Execute("UPDATE holdings SET units = 5").ok());
+  EXPECT_EQ(Audit(&text), 0) << text;
   // The order is not booked any more, but its money is.
   ASSERT_TRUE((*kept)->Execute("UPDATE payments SET state = 2 WHERE id = ?1", {trade.id()}).ok());
+  ASSERT_TRUE((*kept)->Execute("DELETE FROM holdings").ok());
   EXPECT_EQ(Audit(&text), 99);
   EXPECT_THAT(text, HasSubstr(std::to_string(BanksInvestments(own.shard(), kShards))));
 }

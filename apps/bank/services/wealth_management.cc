@@ -4,8 +4,8 @@
 //
 // A trade is an order (orders.h) between the customer's account and the bank's account for investments beside it, so that one
 // shard decides it. Before the transfer, the trade is entered with its units, once: that decides whether a sale has the units, for
-// ever. The units of a purchase count once its order is booked; a sale takes its units when it is entered, unless it is refused.
-// So what a customer holds is a sum over its trades, and never negative.
+// ever. A holding gets the units of a purchase in the transaction that writes that its order is booked. It loses the units of a sale when
+// the trade is entered, and gets them back in the transaction that writes that the order is refused. So it is never negative.
 #include <map>
 #include <memory>
 #include <string>
@@ -25,15 +25,33 @@ const char kTradesSchema[] =
     " NOT NULL, refused INTEGER NOT NULL) STRICT;"
     "CREATE INDEX trades_of ON trades(owner, symbol)";
 
+// What customers have and may sell: from the trades of before, then kept up.
+std::string HoldingsSchema() {
+  return Join(
+      "CREATE TABLE holdings(owner INTEGER, symbol TEXT, units INTEGER NOT NULL, PRIMARY KEY(owner, symbol))"
+      " STRICT, WITHOUT ROWID;"
+      "INSERT INTO holdings(owner, symbol, units) SELECT trades.owner, symbol, CAST(sum(units) AS INTEGER)"
+      " FROM trades JOIN payments ON payments.id = trades.id WHERE refused = 0 AND (state = ",
+      static_cast<int>(Payment::BOOKED), " OR (units < 0 AND state <> ", static_cast<int>(Payment::REFUSED),
+      ")) GROUP BY trades.owner, symbol");
+}
+
+absl::Status AddUnits(SqlSession& s, uint64_t owner, const std::string& symbol, int64_t units) {
+  return s.Execute(
+      "INSERT INTO holdings(owner, symbol, units) VALUES (?1, ?2, ?3)"
+      " ON CONFLICT(owner, symbol) DO UPDATE SET units = holdings.units + excluded.units",
+      {owner, symbol, units});
+}
+
 struct WealthManagementService final : WealthManagement::CoroutineService {
   WealthManagementService(SqlDatabase& d, Env& e, Prices p)
       : db(d),
         env(e),
         prices(std::move(p)),
         trades(d, e, apps::Saga::kNeverAgain,
-               {.before = [this](Context& ctx, const apps::SagaRow& row, const KeptPayment& kept) {
-                 return Take(ctx, row, kept);
-               }}) {}
+               {.before = [this](Context& ctx, const apps::SagaRow& row,
+                                 const KeptPayment& kept) { return Take(ctx, row, kept); },
+                .moved = Count}) {}
 
   static uint32_t Today() { return static_cast<uint32_t>(apps::NowMs() / 86'400'000); }
 
@@ -66,13 +84,21 @@ struct WealthManagementService final : WealthManagement::CoroutineService {
 
   // The units of each stock that `owner` has and may sell.
   static absl::Status Held(SqlSession& s, uint64_t owner, std::map<std::string, int64_t>* held) {
-    return s.Query(
-        "SELECT symbol, CAST(sum(units) AS INTEGER) FROM trades WHERE owner = ?1 AND refused = 0 AND EXISTS"
-        " (SELECT 1 FROM payments WHERE payments.id = trades.id AND (payments.state = ?2 OR (trades.units < 0"
-        " AND payments.state <> ?3))) GROUP BY symbol",
-        {owner, Payment::BOOKED, Payment::REFUSED}, [&](const SqlRow& row) {
-          if (row.Integer(1) != 0) held->emplace(row.Text(0), row.Integer(1));
-        });
+    return s.Query("SELECT symbol, units FROM holdings WHERE owner = ?1 AND units <> 0 ORDER BY symbol",
+                   {owner}, [&](const SqlRow& row) { held->emplace(row.Text(0), row.Integer(1)); });
+  }
+
+  // The units of a purchase that is booked, or of a sale that is refused after it was entered.
+  static absl::Status Count(SqlSession& s, const apps::SagaRow& next) {
+    KeptPayment kept;
+    if (!kept.ParseFromString(next.bytes))
+      return absl::DataLossError(Join("trade ", next.id, " is unreadable"));
+    const Trade& trade = kept.trade();
+    if (next.state != (trade.sale() ? Payment::REFUSED : Payment::BOOKED)) return absl::OkStatus();
+    bool entered = false;
+    absl::Status status = s.Query("SELECT 1 FROM trades WHERE id = ?1 AND refused = 0", {next.id},
+                                  [&](const SqlRow&) { entered = true; });
+    return status.ok() && entered ? AddUnits(s, next.owner, trade.symbol(), trade.units()) : status;
   }
 
   Coroutine Buy(Context& ctx, const TradeOrder& request, Trade* reply) override {
@@ -128,6 +154,8 @@ struct WealthManagementService final : WealthManagement::CoroutineService {
       if (done.ok() && (refused || (!entered && trade.sale() && held[trade.symbol()] < trade.units())))
         done = absl::FailedPreconditionError(Join("you have fewer units of ", trade.symbol(), " to sell"));
       if (!done.ok() || entered) return done;
+      if (trade.sale()) done = AddUnits(s, row.owner, trade.symbol(), -trade.units());
+      if (!done.ok()) return done;
       return s.Execute("INSERT INTO trades(id, owner, symbol, units, refused) VALUES (?1, ?2, ?3, ?4, 0)",
                        {row.id, row.owner, trade.symbol(), trade.sale() ? -trade.units() : trade.units()});
     });
@@ -209,8 +237,9 @@ HostedService HostedWealthManagement() {
       kApplication, "wealth-management", [](Env& env, const apps::DataOptions& data) -> MadeService {
         absl::StatusOr<Prices> prices = Prices::Builtin();
         if (!prices.ok()) return prices.status();
-        auto db = apps::OpenData(env, data, "wealth-management",
-                                 {Orders::Schema(), kTradesSchema, kLeavingSchema, apps::kRefusalsSchema});
+        auto db = apps::OpenData(
+            env, data, "wealth-management",
+            {Orders::Schema(), kTradesSchema, kLeavingSchema, apps::kRefusalsSchema, HoldingsSchema()});
         if (!db.ok()) return db.status();
         return std::make_unique<WealthManagementService>(**db, env, *std::move(prices));
       });

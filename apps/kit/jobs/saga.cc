@@ -41,12 +41,13 @@ std::string SagaSchema(std::string_view table) {
       "(due_ms, id) WHERE open = 1");
 }
 
-Saga::Saga(SqlDatabase& db, std::string_view table, Step step, Nanos callers_time, int waits)
+Saga::Saga(SqlDatabase& db, std::string_view table, Step step, Nanos callers_time, int waits, Moved moved)
     : db_(db),
       table_(table),
       step_(std::move(step)),
       callers_time_(callers_time),
       waits_(waits),
+      moved_(std::move(moved)),
       finisher_([this](auto stopping) { return FinishAll(stopping); }) {}
 
 Coroutine Saga::Begin(Context& ctx, const Once& once, int again, SagaRow* row, Admit admit) {
@@ -121,7 +122,8 @@ absl::Status Saga::Move(SqlSession& s, const SagaRow& row, SagaRow* next) const 
            " SET state = ?4, open = ?5, bytes = ?6 WHERE id = ?1 AND round = ?2 AND state = ?3 AND open = 1"),
       {row.id, uint64_t{row.round}, row.state, next->state, next->open ? 1 : 0,
        SqlValue::Bytes(next->bytes)});
-  if (!status.ok() || s.changes() == 1) return status;
+  if (!status.ok()) return status;
+  if (s.changes() == 1) return moved_ == nullptr ? status : moved_(s, *next);
   return s.Query(Join(kColumns, table_, " WHERE id = ?1"), {row.id},
                  [&](const SqlRow& found) { *next = RowOf(found); });
 }

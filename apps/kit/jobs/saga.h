@@ -66,10 +66,13 @@ class Saga {
   // Runs in the transaction that keeps a new row. An error keeps nothing.
   using Admit = std::function<absl::Status(SqlSession& s)>;
 
+  // Runs in the transaction that writes an outcome, which is `next`, so once for each. An error writes nothing.
+  using Moved = std::function<absl::Status(SqlSession& s, const SagaRow& next)>;
+
   // `db` has SagaSchema(table), and outlives the object. The thread leaves a row to its caller for `callers_time`. A row in the state
-  // `waits` waits for a time that the application gave.
+  // `waits` waits for a time that the application gave. `moved` may be null.
   Saga(SqlDatabase& db, std::string_view table, Step step, Nanos callers_time = std::chrono::seconds(5),
-       int waits = kNeverWaits);
+       int waits = kNeverWaits, Moved moved = nullptr);
   // Has `env` start the thread once all services can be called, and stop it before any is gone.
   void WorkWhileServing(Env& env) { finisher_.WorkWhileServing(env); }
 
@@ -100,6 +103,7 @@ class Saga {
   const Step step_;
   const Nanos callers_time_;
   const int waits_;
+  const Moved moved_;
 
   // Atomic, relaxed: only a hint that the clock was set back. The latest time that it had since CatchUp().
   mutable std::atomic<int64_t> latest_ms_{0};

@@ -56,7 +56,11 @@ class Agency {
       : db_(std::move(db)),
         trips(
             *db_, "trips", [this](Context& ctx, SagaRow& row) { return Step(ctx, row); }, callers_time,
-            /*waits=*/kFlight) {}
+            /*waits=*/kFlight,
+            [this](SqlSession&, const SagaRow& next) {
+              moved.push_back(next.state);
+              return ledger();
+            }) {}
 
   absl::Status Begin(const Context& named, SagaRow* row, Saga::Admit admit = nullptr) {
     Context ctx(kMaxTestWait);
@@ -78,6 +82,8 @@ class Agency {
   }
 
   std::vector<std::string> asked;
+  std::vector<int> moved;  // the states that were written
+  std::function<absl::Status()> ledger = [] { return absl::OkStatus(); };
   std::function<absl::Status()> desk = [] { return absl::OkStatus(); };
 
  private:
@@ -272,6 +278,19 @@ TEST_P(SagaTest, OfTwoAttemptsOneWrites) {
   EXPECT_EQ(row.bytes, "Ann, slept, flew");
   EXPECT_EQ(agency_.Find(3, 7).bytes, "Ann, slept, flew");
   EXPECT_THAT(agency_.asked, ElementsAre("hotel 7.0", "hotel 7.0", "flight 7.0"));
+  EXPECT_THAT(agency_.moved, ElementsAre(kFlight, kBooked));
+}
+
+TEST_P(SagaTest, WhatGoesWithAnOutcomeIsWrittenWithIt) {
+  SagaRow row = NewTrip(7);
+  ASSERT_TRUE(agency_.Begin(plain_, &row).ok());
+  EXPECT_THAT(agency_.moved, IsEmpty());
+  agency_.ledger = [] { return absl::ResourceExhaustedError("full"); };
+  EXPECT_TRUE(absl::IsResourceExhausted(agency_.Finish(&row)));
+  EXPECT_EQ(agency_.Find(3, 7).state, kHotel);
+  agency_.ledger = [] { return absl::OkStatus(); };
+  ASSERT_TRUE(agency_.Finish(&row).ok());
+  EXPECT_THAT(agency_.moved, ElementsAre(kFlight, kFlight, kBooked));
 }
 
 TEST_P(SagaTest, AStepWithoutAnOutcomeIsAnError) {
