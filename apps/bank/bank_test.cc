@@ -121,6 +121,26 @@ TEST_F(PartedBankTest, AScheduledPaymentIsPaidAtItsTimeOnceOrTakenBack) {
   }
 }
 
+// The shard is asked once the order is not SCHEDULED any more, so nobody takes back what it may book.
+TEST_F(PartedBankTest, AScheduledPaymentThatHasBegunIsNotTakenBack) {
+  const Own &from = all_[0], &to = Other(from, /*same_shard=*/true);
+  PayRequest request = PaymentOf(from, to, 100);
+  request.set_at_ms(apps::NowMs() + 4000);  // until the shard stands still
+  Payment given, seen, taken_back;
+  const absl::Status paid = Pay(request, "soon", &given);
+  ASSERT_TRUE(paid.ok()) << paid;
+  app_->Stall("posting");
+  const Deadline deadline = Deadline::In(kMaxTestWait);
+  do {
+    ASSERT_TRUE(Look(from.token, given.id(), &seen).ok());
+  } while (seen.state() == Payment::SCHEDULED && !deadline.Expired());
+  EXPECT_EQ(seen.state(), Payment::PENDING);
+  EXPECT_TRUE(absl::IsFailedPrecondition(Cancel(from.token, given.id(), &taken_back)));
+  app_->GoOn("posting");
+  AwaitArrival(from.token, given.id());
+  EXPECT_EQ(CentsOf(from), kDeposit - 100);
+}
+
 // The code that an app shows for a secret in base 32.
 std::string CodeNow(const std::string& secret) {
   std::string bytes;
