@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// preload.h - a full disk and a wall clock of a test's own, for the programs that it starts.
+// preload.h - a full disk, a loss of power and a wall clock of a test's own, for the programs that it starts.
 #pragma once
 
 #include <string>
 #include <vector>
+
+#include "curtail/base/rng.h"
 
 namespace curtail::apps {
 
@@ -23,6 +25,7 @@ class Preload {
  protected:
   // `variable` names the file for the library.
   Preload(const char* library, const char* variable);
+  // REQUIRES: never less than before.
   void Tell(const void* value, size_t bytes) const;
 
  private:
@@ -39,6 +42,24 @@ class FullDisk : public Preload {
   FullDisk();
   void Fill() const { Tell("1", 1); }
   void Free() const { Tell("0", 1); }
+};
+
+// A Power knows what of the files of programs that Words() started has reached the disk: what they had at their last fsync() or
+// fdatasync(). Thread-compatible.
+class Power : public Preload {
+ public:
+  // Keeps that in the folder `disk`, which is there and has nothing else.
+  explicit Power(std::string disk);
+  // All that the files of a folder have is on the disk. REQUIRES: no program that Words() started is up.
+  void Settle(const std::string& folder) const;
+  // Leaves in the databases of a folder what is on the disk, and each block that was written since with the chance `kept`.
+  // REQUIRES: Settle() came before the programs that have written, and all have ended. Settle() comes before the next.
+  void Lose(const std::string& folder, double kept, Rng& rng) const;
+
+ private:
+  std::string OnDisk(const std::string& path) const;
+
+  const std::string disk_;
 };
 
 // The wall clock of all programs that Words() started.
