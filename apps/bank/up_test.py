@@ -13,8 +13,9 @@ import urllib.request
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../kit/testing"))
 from rest import MAX_WAIT_S, rest, use_page  # noqa: E402
 
-FORMS = {"processes": ["--stores", "postgresql", "--scale", "2"], "monolith": ["--monolith"]}
-PROCESSES = {"processes": 30, "monolith": 2}
+FORMS = {"servers": ["--stores", "servers", "--scale", "2"], "monolith": ["--monolith"]}
+PROCESSES = {"servers": 41, "monolith": 2}
+ENTRIES = {"servers": 34, "monolith": 2}
 DEPOSIT = 5000
 MIXES = ("mixed", "anthos", "balance", "activity", "pay", "transfer", "hot", "hot --merchants 6", "card", "new-card", "quote", "loan",
          "mortgage", "deposit", "wealth", "info", "contact", "customer", "offers", "login")
@@ -215,6 +216,7 @@ def main(form, curtail, bank):
         try:
             processes = json.loads(run(curtail, "ps", "--json"))[0]["processes"]
             assert len(processes) == PROCESSES[form], processes
+            assert len({process["service"] for process in processes}) == ENTRIES[form], processes
             for mix in MIXES:
                 run(curtail, "load", "bank", "--mix", *mix.split(), "--rps", "40", "--requests", "20", "--timeout", "10s", "--json",
                     scratch + "/run.json", codes=(0, 98))
@@ -232,6 +234,11 @@ def main(form, curtail, bank):
             use_page(balancer)
             run(bank, "check", "--target", front_end, "--operations", "60")
             run(bank, "audit")
+            for keeper in ("front-end", "bank-info-search") if form == "servers" else ():
+                names = [process["name"] for process in processes if process["service"] == keeper]
+                stores = [store for name in names for store in json.loads(run(curtail, "status", f"bank/{name}", "--json"))["stores"]]
+                caches = [store for store in stores if store["name"].startswith("memcached")]
+                assert caches and all(store["up"] for store in caches), stores
         finally:
             run(curtail, "down", "bank")
 

@@ -102,7 +102,9 @@ struct FrontEndService final : Bank::CoroutineService {
 HostedService HostedFrontEnd() {
   return apps::HostedOnData(
       kApplication, "front-end", [](Env& env, const apps::DataOptions& data) -> MadeService {
-        auto sessions = apps::Sessions::Load(data, env.Stub<User>("user"));
+        auto cache = apps::Cache::Of(env, "session-cache");
+        if (!cache.ok()) return cache.status();
+        auto sessions = apps::Sessions::Load(data, env.Stub<User>("user"), *std::move(cache));
         if (!sessions.ok()) return sessions.status();
         env.AlsoServe(gateway::MakePage(PageFiles()));
         const apps::Sessions& kept = env.Keep(std::make_unique<apps::Sessions>(*std::move(sessions)));

@@ -221,7 +221,7 @@ HostedService HostedPosting() {
           return absl::InvalidArgumentError(Join("--shard ", env.shard().ToString(),
                                                  ", but --peer posting has ", env.Count("posting"),
                                                  " addresses; each shard is one"));
-        auto db = apps::OpenData(env, data, BooksOf(env.shard()), BooksSchema());
+        auto db = apps::OpenData(env, data, BooksOf(env.shard()), BooksSchema(), "posting");
         if (!db.ok()) return db.status();
         return std::make_unique<PostingService>(**db, env);
       });

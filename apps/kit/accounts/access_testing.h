@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -27,6 +28,7 @@ namespace curtail::apps {
 // The users: 7, "seven", is there; 8 was deleted. Sessions of the number 1 were ended.
 struct UsersForTest final : User::CoroutineService {
   Coroutine CheckSession(Context&, const SessionId& request, Nothing*) override {
+    checks.fetch_add(1);
     co_return request.number() == 1 ? absl::UnauthenticatedError("the session was ended") : absl::OkStatus();
   }
   Coroutine ById(Context&, const Ids& request, People* reply) override {
@@ -37,6 +39,7 @@ struct UsersForTest final : User::CoroutineService {
     if (request.names(0) == "seven") reply->add_people()->set_id(7);
     co_return absl::OkStatus();
   }
+  std::atomic<int> checks{0};
 };
 
 // Returns what it gets, and the name of the request.
@@ -56,7 +59,11 @@ class AccessTest : public testing::TestWithParam<const char*> {
   AccessTest() {
     EXPECT_TRUE(users_.Serve(user_service_).ok());
     EXPECT_TRUE(back_.Serve(back_service_).ok());
-    auto sessions = Sessions::Load(data_, User::Stub(&user_));
+    LoadSessions(nullptr);
+  }
+
+  void LoadSessions(std::unique_ptr<Cache> cache) {
+    auto sessions = Sessions::Load(data_, User::Stub(&user_), std::move(cache));
     EXPECT_TRUE(sessions.ok()) << sessions.status();
     sessions_ = std::make_unique<Sessions>(*std::move(sessions));
   }

@@ -5,6 +5,7 @@
 #include <google/protobuf/wrappers.pb.h>
 
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -12,9 +13,12 @@
 
 #include "absl/status/status.h"
 #include "apps/kit/accounts/access_testing.h"
+#include "apps/kit/wall_clock.h"
 #include "curtail/rpc/async_stream.h"
 #include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/stream.h"
+#include "curtail/store/memcached.h"
+#include "curtail/store/store_testing.h"
 
 namespace curtail::apps {
 namespace {
@@ -167,6 +171,40 @@ TEST_P(CallersTest, MaySendTheTokenInTheHeader) {
   EXPECT_EQ(Caller("Guest", "", "Bearer forged"), "UNAUTHENTICATED");
   EXPECT_EQ(Caller("ByHeader", "", "Bearer " + Token(7)), "7");
   EXPECT_EQ(Caller("ByHeader", Token(7)), "UNAUTHENTICATED") << "Nothing has no token";
+}
+
+TEST_P(CallersTest, AreCheckedInTheCacheOfAllFrontEnds) {
+  const MemcachedProcess memcached(dir_.File("m"));
+  const StoreAddress address = *StoreAddress::Parse(memcached.address());
+  Memcached client(address);
+  LoadSessions(std::make_unique<Cache>(address));
+  Serve(std::make_unique<GuardedService>());
+  const auto checks = [&](const std::string& token, const std::string& caller) {
+    const int before = user_service_.checks.load();
+    EXPECT_EQ(Caller("OnlyUser", token), caller);
+    return user_service_.checks.load() - before;
+  };
+  const auto write = [&](std::string_view key, int64_t ms) {
+    bool stored = false;
+    EXPECT_TRUE(client.Set(key, Join(ms), /*if_absent=*/false, Deadline::In(kMaxTestWait), &stored).ok());
+    return ms;
+  };
+  EXPECT_EQ(checks(Token(7), "7"), 1);
+  const std::string kept = memcached.Look("session.7.0.0").value_or("none");
+  EXPECT_NEAR(std::stod(kept), static_cast<double>(NowMs()), 60'000);
+  EXPECT_EQ(checks(Token(7, 1), "UNAUTHENTICATED"), 1);
+  EXPECT_EQ(memcached.Look("session.7.0.1"), std::nullopt) << "it was ended";
+
+  const int64_t asked_ms = write("session.9.0.0", NowMs());  // by another front end
+  const int again = checks(Token(9), "9");
+  EXPECT_TRUE(again == 0 || NowMs() - asked_ms >= 1000) << again;
+  write("session.10.0.0", NowMs() - 1001);
+  EXPECT_EQ(checks(Token(10), "10"), 1);
+  write("session.11.0.0", NowMs() + 3'600'000);
+  EXPECT_EQ(checks(Token(11), "11"), 1) << "its clock was ahead";
+  write("session.12.0.0", NowMs());
+  sessions_->Forget(12);
+  EXPECT_EQ(checks(Token(12), "12"), 1) << "this front end may have ended it since";
 }
 
 TEST_P(CallersTest, CannotSayWhoTheyAre) {

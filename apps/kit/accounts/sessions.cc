@@ -2,12 +2,14 @@
 #include "apps/kit/accounts/sessions.h"
 
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "apps/kit/accounts/gone.h"
 #include "apps/kit/data/secrets.h"
 #include "apps/kit/digits.h"
 #include "apps/kit/once.h"
+#include "apps/kit/wall_clock.h"
 #include "curtail/base/strings.h"
 #include "curtail/rpc/when_all.h"
 
@@ -37,10 +39,12 @@ bool CheckedSessions::Has(const SessionId& session) const {
   return place.session == KeyOf(session) && Now() < place.asked + kKept;
 }
 
-void CheckedSessions::Remember(const SessionId& session, TimePoint asked) {
+bool CheckedSessions::Remember(const SessionId& session, TimePoint asked) {
   const MutexLock lock(mu_);
   Place& place = places_[session.user() % kPlaces];
-  if (asked > place.asked) place = {KeyOf(session), asked};
+  if (asked <= place.asked) return false;
+  place = {KeyOf(session), asked};
+  return true;
 }
 
 void CheckedSessions::Forget(uint64_t user) {
@@ -48,7 +52,8 @@ void CheckedSessions::Forget(uint64_t user) {
   places_[user % kPlaces] = {{}, Now()};
 }
 
-absl::StatusOr<Sessions> Sessions::Load(const DataOptions& data, User::Stub user) {
+absl::StatusOr<Sessions> Sessions::Load(const DataOptions& data, User::Stub user,
+                                        std::unique_ptr<Cache> cache) {
   auto secret = TokenSecret(data);
   if (!secret.ok()) return secret.status();
   JwtOptions tokens;
@@ -57,7 +62,7 @@ absl::StatusOr<Sessions> Sessions::Load(const DataOptions& data, User::Stub user
   tokens.leeway_s = 0;
   auto verifier = JwtVerifier::Load(tokens);
   if (!verifier.ok()) return verifier.status();
-  return Sessions(*std::move(verifier), std::move(user));
+  return Sessions(*std::move(verifier), std::move(user), std::move(cache));
 }
 
 absl::StatusOr<SessionId> Sessions::Read(const Context& ctx, std::string_view given) const {
@@ -88,10 +93,8 @@ Coroutine Sessions::Admit(Context& ctx, Access access, std::string_view given) c
   const absl::StatusOr<SessionId> session = Read(ctx, given);
   if (!session.ok()) co_return session.status();
   if (!checked_->Has(*session)) {
-    const TimePoint asked = checked_->Now();
-    auto [checked] = co_await WhenAll(ctx, Ask(user_, User::kCheckSession, *session));
-    if (!checked.ok()) co_return checked.status();
-    checked_->Remember(*session, asked);
+    const absl::Status valid = co_await Check(ctx, *session);
+    if (!valid.ok()) co_return valid;
   }
   if (access == PRESENT_USER) {
     Ids id;
@@ -102,6 +105,27 @@ Coroutine Sessions::Admit(Context& ctx, Access access, std::string_view given) c
   }
   ctx.AddProperty(kCaller, Join(session->user()));
   if (session->stepped_up()) ctx.AddProperty(kSteppedUp, "");
+  co_return absl::OkStatus();
+}
+
+Coroutine Sessions::Check(Context& ctx, const SessionId& session) const {
+  const TimePoint asked = checked_->Now();
+  const int64_t asked_ms = NowMs();
+  const std::string key = Join("session.", session.user(), ".", session.epoch(), ".", session.number());
+  if (cache_ != nullptr) {
+    std::vector<std::optional<std::string>> found;
+    const std::vector<std::string> keys = {key};
+    (co_await cache_->Get(ctx, keys, &found)).IgnoreError();
+    const auto answered_ms = static_cast<int64_t>(ParseDigits(found[0].value_or("")).value_or(0));
+    // A later time than this one's comes from a clock that was ahead, and says nothing.
+    const Nanos age = std::chrono::milliseconds(asked_ms + 1 - answered_ms);
+    if (answered_ms <= asked_ms && age < CheckedSessions::kKept && checked_->Remember(session, asked - age))
+      co_return absl::OkStatus();
+  }
+  auto [checked] = co_await WhenAll(ctx, Ask(user_, User::kCheckSession, session));
+  if (!checked.ok()) co_return checked.status();
+  checked_->Remember(session, asked);
+  if (cache_ != nullptr) (co_await cache_->Put(ctx, key, Join(asked_ms))).IgnoreError();
   co_return absl::OkStatus();
 }
 

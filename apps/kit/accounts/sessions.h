@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "access.pb.h"
 #include "accounts.curtail.h"
+#include "apps/kit/data/cache.h"
 #include "apps/kit/data/data.h"
 #include "curtail/base/clock.h"
 #include "curtail/base/mutex.h"
@@ -39,8 +40,9 @@ class CheckedSessions {
 
   TimePoint Now() const { return time_.Now(); }
   bool Has(const SessionId& session) const;
-  // `user`, which was asked at `asked`, has not ended the session. No effect if Forget() came since.
-  void Remember(const SessionId& session, TimePoint asked);
+  // `user`, which was asked at `asked`, has not ended the session. False: no effect, as Forget() or another session of the place
+  // came since.
+  bool Remember(const SessionId& session, TimePoint asked);
   // `user` may have ended sessions of this user.
   void Forget(uint64_t user);
 
@@ -60,12 +62,13 @@ class CheckedSessions {
   std::vector<Place> places_ CURTAIL_GUARDED_BY(mu_) = std::vector<Place>(kPlaces);
 };
 
-// A Sessions knows the secret by which tokens are signed, and asks `user` whether a session was ended, unless it
-// asked less than CheckedSessions::kKept ago. Thread-safe. What is passed to it outlives the call.
+// A Sessions knows the secret by which tokens are signed, and asks `user` whether a session was ended, unless it asked less than
+// CheckedSessions::kKept ago. With a cache, all front ends that share it ask once in that time, as far as their clocks agree. Thread-safe. What is passed to it outlives the call.
 class Sessions {
  public:
-  // Of tokens of IssuerOf() with TokenSecret(), whose errors it has.
-  [[nodiscard]] static absl::StatusOr<Sessions> Load(const DataOptions& data, User::Stub user);
+  // Of tokens of IssuerOf() with TokenSecret(), whose errors it has. `cache` may be null.
+  [[nodiscard]] static absl::StatusOr<Sessions> Load(const DataOptions& data, User::Stub user,
+                                                     std::unique_ptr<Cache> cache = nullptr);
 
   // Finds the caller by its token, for CallerOf(). The token is `given`, or else the metadata "authorization: Bearer TOKEN".
   // Errors: UNAUTHENTICATED if `access` does not admit the caller; the errors of `user`.
@@ -86,13 +89,17 @@ class Sessions {
   Co<absl::StatusOr<uint64_t>> Named(Context& ctx, const std::string& name) const;
 
  private:
-  Sessions(std::unique_ptr<JwtVerifier> verifier, User::Stub user)
-      : verifier_(std::move(verifier)), user_(std::move(user)) {}
+  Sessions(std::unique_ptr<JwtVerifier> verifier, User::Stub user, std::unique_ptr<Cache> cache)
+      : verifier_(std::move(verifier)), user_(std::move(user)), cache_(std::move(cache)) {}
   // The session that the token names, which may have been ended. Errors: UNAUTHENTICATED.
   absl::StatusOr<SessionId> Read(const Context& ctx, std::string_view given) const;
+  // UNAUTHENTICATED: the session was ended. The errors of `user`.
+  Coroutine Check(Context& ctx, const SessionId& session) const;
 
   std::unique_ptr<JwtVerifier> verifier_;
   User::Stub user_;
+  std::unique_ptr<Cache>
+      cache_;  // when `user` last answered, in milliseconds since 1970, by session; may be null
   std::unique_ptr<CheckedSessions> checked_ = std::make_unique<CheckedSessions>();
 };
 

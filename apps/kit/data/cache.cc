@@ -32,12 +32,22 @@ Coroutine Cache::Get(Context& ctx, const std::vector<std::string>& keys,
 
 Coroutine Cache::Add(Context& ctx, const std::vector<std::string>& keys,
                      const std::vector<std::string>& values) {
+  return Set(ctx, keys, values, /*if_absent=*/true);
+}
+
+Coroutine Cache::Put(Context& ctx, const std::string& key, const std::string& value) {
+  const std::vector<std::string> keys = {key}, values = {value};
+  co_return co_await Set(ctx, keys, values, /*if_absent=*/false);
+}
+
+Coroutine Cache::Set(Context& ctx, const std::vector<std::string>& keys,
+                     const std::vector<std::string>& values, bool if_absent) {
   if (keys.empty()) co_return absl::OkStatus();
   (co_await Aside([&] {
     absl::Status status;
     for (size_t i = 0; status.ok() && i < keys.size(); ++i) {
       bool stored = false;
-      status = memcached_.Set(keys[i], values[i], /*if_absent=*/true, EndOf(ctx), &stored);
+      status = memcached_.Set(keys[i], values[i], if_absent, EndOf(ctx), &stored);
     }
     return status;
   })).IgnoreError();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cache.h - a memcached in front of rows that never change once they can be read.
+// cache.h - a memcached in front of a database or of another service.
 #pragma once
 
 #include <cstdint>
@@ -31,10 +31,15 @@ class Cache {
   // Sets `*values` to one for each key, empty where there is none. REQUIRES, of both: the keys pass memcached::CheckKey().
   Coroutine Get(Context& ctx, const std::vector<std::string>& keys,
                 std::vector<std::optional<std::string>>* values);
-  // Leaves a key that has a value.
+  // Leaves a key that has a value. For values that never change.
   Coroutine Add(Context& ctx, const std::vector<std::string>& keys, const std::vector<std::string>& values);
+  // Replaces the value of a key. For values that tell their age.
+  Coroutine Put(Context& ctx, const std::string& key, const std::string& value);
 
  private:
+  Coroutine Set(Context& ctx, const std::vector<std::string>& keys, const std::vector<std::string>& values,
+                bool if_absent);
+
   Memcached memcached_;
 };
 

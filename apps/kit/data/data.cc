@@ -96,9 +96,9 @@ absl::Status LookAtData(const std::string& folder, std::string_view service, Sql
 }
 
 absl::StatusOr<SqlDatabase*> OpenData(Env& env, const DataOptions& options, std::string_view service,
-                                      std::vector<std::string> migrations) {
+                                      std::vector<std::string> migrations, std::string_view of) {
   std::string servers;
-  for (const std::string& server : StoreOf(env, service, "postgresql"))
+  for (const std::string& server : StoreOf(env, of, "postgresql"))
     servers += Join(servers.empty() ? "" : ",", server);
   auto opened = OpenData(options, service, std::move(migrations), servers);
   if (!opened.ok()) return opened.status();

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -62,10 +63,14 @@ std::vector<SqlValue> EachWith(uint64_t first, const Ids& ids) {
   return values;
 }
 
-// For a service: in its store `postgresql` (StoreOf()), if there is one, else in its file. The Env keeps it, and stops it when the
-// process has drained.
+// For a service: in the store `postgresql` (StoreOf()) of `of`, if there is one, else in its file. `service` is the name of the
+// file or schema, which of a shard is not its service's. The Env keeps it, and stops it when the process has drained.
 absl::StatusOr<SqlDatabase*> OpenData(Env& env, const DataOptions& options, std::string_view service,
-                                      std::vector<std::string> migrations);
+                                      std::vector<std::string> migrations, std::string_view of);
+inline absl::StatusOr<SqlDatabase*> OpenData(Env& env, const DataOptions& options, std::string_view service,
+                                             std::vector<std::string> migrations) {
+  return OpenData(env, options, service, std::move(migrations), /*of=*/service);
+}
 
 // A service with AddDataFlags(), made of what these give.
 HostedService HostedOnData(const std::string& application, std::string name,

@@ -20,7 +20,8 @@ def topology_of(path):
             inside = line.startswith("services:")
         elif inside and (found := re.match(r"  ([\w-]+):", line)):
             name = found[1]
-            services[name] = {}
+            # Keys in braces, of which some are texts in quotes.
+            services[name] = {key: text.strip("'") for key, text in re.findall(r"(\w+): ('[^']*'|[^,}]+)", line[found.end():])}
         elif inside and (found := re.match(r"    (\w+): (.*)", line)):
             services[name][found[1]] = found[2]
     return services
