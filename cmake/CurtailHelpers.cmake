@@ -145,6 +145,35 @@ function(curtail_test name)
   add_dependencies(test_programs ${name})
 endfunction()
 
+# curtail_app_test(APP NAME ...): as curtail_test(NAME ...), for a test that starts processes of the application of this folder. It has
+# their program and topology as APP_PROGRAM and APP_TOPOLOGY.
+function(curtail_app_test app name)
+  curtail_test(${name} ${ARGN})
+  if(NOT TARGET ${name})
+    return()
+  endif()
+  string(TOUPPER ${app} prefix)
+  target_compile_definitions(${name} PRIVATE
+    ${prefix}_PROGRAM="$<TARGET_FILE:${app}>" ${prefix}_TOPOLOGY="${CMAKE_CURRENT_SOURCE_DIR}/topology.yaml")
+  add_dependencies(${name} ${app})
+endfunction()
+
+# curtail_up_tests(APP FORM...): the application of this folder as an operator starts it, and as clients of HTTP use it, in several forms:
+# `up_test.py FORM CURTAIL PROGRAM`, which ends with 77 if the machine lacks what the form takes.
+function(curtail_up_tests app)
+  if(NOT CURTAIL_BUILD_TESTS OR CURTAIL_SANITIZE)  # which see the services in other tests
+    return()
+  endif()
+  find_package(Python3 COMPONENTS Interpreter REQUIRED)
+  foreach(form ${ARGN})
+    add_test(NAME ${app}_up_${form}
+      COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/up_test.py ${form} $<TARGET_FILE:curtail_command>
+              $<TARGET_FILE:${app}>)
+    set_tests_properties(${app}_up_${form} PROPERTIES SKIP_RETURN_CODE 77)
+  endforeach()
+  add_dependencies(test_programs curtail_command ${app})
+endfunction()
+
 # curtail_schema_test(KIND TEST): TEST, a program without shards declared in this folder, leaves documents of KIND, which tests/schema
 # checks by their schema.
 function(curtail_schema_test kind test)

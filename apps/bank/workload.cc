@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,13 +11,11 @@
 #include "apps/bank/applicant.h"
 #include "apps/bank/data.h"
 #include "apps/bank/fill.h"
-#include "apps/bank/mixes.h"
 #include "apps/bank/prices.h"
 #include "apps/kit/mixed_workload.h"
 #include "bank.curtail.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/strings.h"
-#include "curtail/load/message/choice.h"
 
 namespace curtail::bank {
 namespace {
@@ -30,11 +27,31 @@ constexpr std::string_view kBankNames[] = {"commerzbank berlin", "sparkasse", "b
 constexpr uint64_t kRepresentatives = 100;  // whose half hours are asked for, by their ids from 1
 constexpr uint64_t kMostPaid = 100;         // cents: an opening deposit lasts for thousands
 
-std::vector<std::string_view> Mixes() {
-  std::vector<std::string_view> names;
-  for (const Mix& mix : AllMixes()) names.push_back(mix.name);
-  return names;
-}
+constexpr apps::NamedMix kMixes[] = {
+    {"mixed",
+     "balance 38, activity 24, pay 16, transfer 8, find-bank 3, branches 1, search-banks 1, purchase 1.5, "
+     "pay-card 1.5,"
+     " quote 2, portfolio 1.5, buy 0.5, login 1.5, slots 0.1, bookings 0.1, messages 0.1, loan 0.1, new-card "
+     "0.1"},
+    // The weights of Bank of Anthos's load generator. Its page "home" has the balance and the last movements.
+    {"anthos", "balance 10, activity 10, pay 5, transfer 5, login 5, logout 1"},
+    {"balance", "balance 1"},
+    {"activity", "activity 1"},
+    {"pay", "pay 1"},
+    {"transfer", "transfer 1"},
+    {"hot", "pay-merchant 1"},
+    {"card", "purchase 1, pay-card 1"},
+    {"new-card", "new-card 1"},
+    {"quote", "quote 1"},
+    {"loan", "loan 1"},
+    {"mortgage", "quote-mortgage 1, mortgage 1"},
+    {"deposit", "deposit 1"},
+    {"wealth", "portfolio 1, buy 1"},
+    {"info", "find-bank 3, branches 1, search-banks 1"},
+    {"contact", "representatives 1, slots 1, bookings 1, messages 1"},
+    {"customer", "customer 1"},
+    {"offers", "offers 1"},
+    {"login", "login 1"}};
 
 // A customer as Fill() has left it.
 struct Caller {
@@ -123,6 +140,9 @@ void FillNear(Rng& rng, const Caller&, Request& request) {
   request.set_limit(kPageLength);
 }
 
+int LengthOf(const BranchList& list) { return list.branches_size(); }
+int LengthOf(const RepresentativeList& list) { return list.representatives_size(); }
+
 bool HasLeft(const Payment& payment) {
   return (payment.state() == Payment::BOOKED || payment.state() == Payment::ARRIVED) && payment.version() > 0;
 }
@@ -130,191 +150,140 @@ bool IsLoan(const Loan& loan) { return loan.id() > 0 && IsWhole(loan.quote()); }
 
 // A page is right if its balances follow from its movements; a payment, if it has left the payer's account; a loan, if its
 // instalments sum to it and its interest; a trade, if it costs its unit; a portfolio, if it has units of each of its stocks; a
-// session, if it is the caller's; a card, if it was issued or declined with a reason.
-std::map<Kind, apps::RequestKind> KindsOf(const apps::Senders<Caller>& all, uint64_t merchants) {
-  std::map<Kind, apps::RequestKind> kinds;
-  const auto add = [&](Kind kind, const auto& method, auto fill, auto is_right) {
-    kinds[kind] = apps::KindOf(all, method, fill, is_right);
+// session, if it is the caller's; a card, if it was issued or declined with a reason. Merchants are the first accounts of the first
+// customers, and get one cent, so that payers last for long. Logouts end a few sessions that nobody uses, again and again: the services
+// do the same.
+apps::Kinds KindsOf(const apps::Senders<Caller>& all, uint64_t merchants) {
+  using Of = const Caller&;
+  apps::Kinds kinds;
+  const auto add = [&](std::string_view name, const auto& method, auto fill, auto is_right) {
+    kinds[name] = apps::KindOf(all, method, fill, is_right);
   };
-  const auto any = [](const auto&) { return true; };
-  const auto token_only = [](Rng&, const Caller&, const auto&) {};
-  // Merchants are the first accounts of the first customers, and get one cent, so that payers last for long.
-  const auto pay = [](uint64_t account, const std::string& iban, int64_t cents, PayRequest& request) {
-    request.set_from(account);
-    request.set_cents(cents);
-    request.set_text("load");
-    request.set_iban(iban);
+  const auto pay = [](uint64_t from, const std::string& iban, int64_t cents, PayRequest& r) {
+    r.set_from(from), r.set_iban(iban), r.set_cents(cents), r.set_text("load");
   };
-  add(
-      Kind::kBalance, Bank::kGetBalance,
-      [](Rng& rng, const Caller& caller, BalanceRequest& request) {
-        request.set_account(AccountOf(rng, caller));
-      },
-      [](const Balance& of) { return of.cents() >= 0; });
-  add(
-      Kind::kActivity, Bank::kListActivity,
-      [](Rng& rng, const Caller& caller, ActivityRequest& request) {
-        request.set_account(AccountOf(rng, caller));
-        request.set_limit(kPageLength);
-      },
-      [](const Movements& page) { return IsWhole(page); });
-  add(
-      Kind::kPay, Bank::kPay,
-      [=](Rng& rng, const Caller& caller, PayRequest& request) {
-        const uint64_t account = AccountOf(rng, caller);
-        const int64_t cents = CentsOf(rng);
-        pay(account, PayeeOf(rng, account, AnyOf(rng, *all)), cents, request);
-      },
-      HasLeft);
-  add(
-      Kind::kOwnTransfer, Bank::kPay,
-      [=](Rng& rng, const Caller& caller, PayRequest& request) {
-        const uint64_t account = AccountOf(rng, caller);
-        const int64_t cents = CentsOf(rng);
-        pay(account, PayeeOf(rng, account, caller), cents, request);
-      },
-      HasLeft);
-  add(
-      Kind::kPayMerchant, Bank::kPay,
-      [=](Rng& rng, const Caller& caller, PayRequest& request) {
-        uint64_t account = AccountOf(rng, caller);
-        const Account& merchant = (*all)[rng.Below(merchants)].accounts.front();
-        if (merchant.id() == account) account = caller.accounts[1].id();
-        pay(account, merchant.iban(), 1, request);
-      },
-      HasLeft);
-  add(
-      Kind::kPurchase, Bank::kPurchase,
-      [=](Rng& rng, const Caller& caller, PurchaseRequest& request) {
-        request.set_card(caller.card);
-        request.set_iban(PayeeOf(rng, AccountOf(rng, caller), AnyOf(rng, *all)));
-        request.set_cents(CentsOf(rng));
-        request.set_text("load");
-      },
-      HasLeft);
-  add(
-      Kind::kPayCard, Bank::kPayCard,
-      [](Rng& rng, const Caller& caller, PayCardRequest& request) {
-        request.set_card(caller.card);
-        request.set_from(AccountOf(rng, caller));
-        request.set_cents(CentsOf(rng));
-      },
-      HasLeft);
-  add(
-      Kind::kApplyForCard, Bank::kApplyForCard,
-      [](Rng&, const Caller&, CardApplication& request) {
-        request.set_income_cents(100'000);
-        request.set_limit_cents(100'000);
-      },
-      [](const Application& one) {
-        return one.id() > 0 && (one.state() == Application::ISSUED ? one.has_card() : !one.reason().empty());
-      });
-  const auto whole = [](const LoanQuote& quote) { return IsWhole(quote); };
-  add(Kind::kQuote, Bank::kQuoteLoan, FillLoan<LoanQuoteRequest>, whole);
-  add(Kind::kLoan, Bank::kApplyForLoan, FillLoan<LoanApplication>, IsLoan);
-  add(Kind::kQuoteMortgage, Bank::kQuoteMortgage, FillLoan<MortgageQuoteRequest>, whole);
-  add(Kind::kMortgage, Bank::kApplyForMortgage, FillLoan<MortgageApplication>, IsLoan);
-  add(
-      Kind::kDeposit, Bank::kOpenDeposit,
-      [](Rng& rng, const Caller& caller, DepositRequest& request) {
-        request.set_from(AccountOf(rng, caller));
-        request.set_cents(1);
-        request.set_days(30);
-      },
-      [](const Deposit& one) { return one.id() > 0 && one.cents() == 1; });
-  add(Kind::kPortfolio, Bank::kGetPortfolio, token_only, [](const Portfolio& of) {
-    return std::ranges::all_of(of.holdings(), [](const Holding& one) { return one.units() > 0; });
-  });
-  add(
-      Kind::kBuy, Bank::kBuyUnits,
-      [](Rng& rng, const Caller& caller, TradeRequest& request) {
-        request.set_account(AccountOf(rng, caller));
-        request.set_symbol(std::string(AnyOf(rng, kSymbols)));
-        request.set_units(1);
-      },
-      [](const Trade& trade) {
-        return trade.state() == Payment::BOOKED && trade.version() > 0 &&
-               trade.cents() == CostOfUnits(1, trade.share_cents());
-      });
-  add(Kind::kBranches, Bank::kListBranches, FillNear<BranchQuery>,
-      [](const BranchList& list) { return list.branches_size() == kPageLength; });
-  add(Kind::kRepresentatives, Bank::kListRepresentatives, FillNear<RepresentativeQuery>,
-      [](const RepresentativeList& list) { return list.representatives_size() == kPageLength; });
-  const auto some_banks = [](const BankList& list) { return list.banks_size() > 0; };
-  add(
-      Kind::kFindBank, Bank::kFindBank,
-      [](Rng& rng, const Caller&, BankQuery& request) { request.set_iban(std::string(AnyOf(rng, kBanks))); },
-      some_banks);
-  add(
-      Kind::kSearchBanks, Bank::kSearchBanks,
-      [](Rng& rng, const Caller&, BankSearchQuery& request) {
-        request.set_text(std::string(AnyOf(rng, kBankNames)));
-        request.set_limit(kPageLength);
-      },
-      some_banks);
-  add(
-      Kind::kSlots, Bank::kListSlots,
-      [](Rng& rng, const Caller&, SlotQuery& request) {
-        request.set_representative(1 + rng.Below(kRepresentatives));
-      },
-      [](const SlotList& list) { return std::ranges::is_sorted(list.starts_ms()); });
-  add(Kind::kBookings, Bank::kListBookings, token_only, any);
-  add(
-      Kind::kMessages, Bank::kListMessages,
-      [](Rng&, const Caller&, MessagePage& request) { request.set_limit(kPageLength); }, any);
-  add(Kind::kCustomer, Bank::kGetCustomer, token_only,
-      [](Rng&, const Caller& caller, const Customer& one) { return one.id() == caller.id; });
-  add(Kind::kOffers, Bank::kListOffers, token_only, any);
-  add(
-      Kind::kLogin, Bank::kLogin,
-      [](Rng&, const Caller& caller, apps::Credentials& request) {
-        request.set_name(caller.name);
-        request.set_password(caller.password);
-      },
-      [](Rng&, const Caller& caller, const apps::Session& session) {
-        return session.user() == caller.id && !session.token().empty();
-      });
-  // Logouts end a few sessions that nobody uses, again and again: the services do the same.
+  const auto pay_any_of = [=](Rng& rng, Of caller, Of payee, PayRequest& r) {
+    const uint64_t from = AccountOf(rng, caller);
+    pay(from, PayeeOf(rng, from, payee), CentsOf(rng), r);
+  };
+  const auto pay_any = [=](Rng& rng, Of caller, PayRequest& r) {
+    pay_any_of(rng, caller, AnyOf(rng, *all), r);
+  };
+  const auto pay_own = [=](Rng& rng, Of caller, PayRequest& r) { pay_any_of(rng, caller, caller, r); };
+  const auto pay_merchant = [=](Rng& rng, Of caller, PayRequest& r) {
+    const uint64_t from = AccountOf(rng, caller);
+    const Account& merchant = (*all)[rng.Below(merchants)].accounts.front();
+    pay(merchant.id() == from ? caller.accounts[1].id() : from, merchant.iban(), 1, r);
+  };
+  const auto purchase = [=](Rng& rng, Of caller, PurchaseRequest& r) {
+    r.set_card(caller.card), r.set_iban(PayeeOf(rng, AccountOf(rng, caller), AnyOf(rng, *all)));
+    r.set_cents(CentsOf(rng)), r.set_text("load");
+  };
+  const auto pay_card = [](Rng& rng, Of caller, PayCardRequest& r) {
+    r.set_card(caller.card), r.set_from(AccountOf(rng, caller)), r.set_cents(CentsOf(rng));
+  };
+  const auto balance = [](Rng& rng, Of caller, BalanceRequest& r) { r.set_account(AccountOf(rng, caller)); };
+  const auto activity = [](Rng& rng, Of caller, ActivityRequest& r) {
+    r.set_account(AccountOf(rng, caller)), r.set_limit(kPageLength);
+  };
+  const auto deposit = [](Rng& rng, Of caller, DepositRequest& r) {
+    r.set_from(AccountOf(rng, caller)), r.set_cents(1), r.set_days(30);
+  };
+  const auto buy = [](Rng& rng, Of caller, TradeRequest& r) {
+    r.set_account(AccountOf(rng, caller)), r.set_symbol(std::string(AnyOf(rng, kSymbols))), r.set_units(1);
+  };
+  const auto apply = [](Rng&, Of, CardApplication& r) {
+    r.set_income_cents(100'000), r.set_limit_cents(100'000);
+  };
+  const auto find_bank = [](Rng& rng, Of, BankQuery& r) { r.set_iban(std::string(AnyOf(rng, kBanks))); };
+  const auto search = [](Rng& rng, Of, BankSearchQuery& r) {
+    r.set_text(std::string(AnyOf(rng, kBankNames))), r.set_limit(kPageLength);
+  };
+  const auto slots = [](Rng& rng, Of, SlotQuery& r) {
+    r.set_representative(1 + rng.Below(kRepresentatives));
+  };
+  const auto login = [](Rng&, Of caller, apps::Credentials& r) {
+    r.set_name(caller.name), r.set_password(caller.password);
+  };
   std::vector<std::string> spared;
-  for (const Caller& caller : *all)
+  for (Of caller : *all)
     if (!caller.other_token.empty()) spared.push_back(caller.other_token);
-  add(
-      Kind::kLogout, Bank::kLogout,
-      [spared](Rng& rng, const Caller&, apps::TokenRequest& request) {
-        request.set_token(AnyOf(rng, spared));
-      },
-      any);
+  const auto logout = [spared](Rng& rng, Of, apps::TokenRequest& r) { r.set_token(AnyOf(rng, spared)); };
+  const auto token_only = [](Rng&, Of, const auto&) {};
+
+  const auto any = [](const auto&) { return true; };
+  const auto whole = [](const auto& one) { return IsWhole(one); };
+  const auto some_banks = [](const BankList& list) { return list.banks_size() > 0; };
+  const auto bought = [](const Trade& one) {
+    return one.state() == Payment::BOOKED && one.version() > 0 &&
+           one.cents() == CostOfUnits(1, one.share_cents());
+  };
+  const auto held = [](const Portfolio& of) {
+    return std::ranges::all_of(of.holdings(), [](const Holding& one) { return one.units() > 0; });
+  };
+  const auto decided = [](const Application& one) {
+    return one.id() > 0 && (one.state() == Application::ISSUED ? one.has_card() : !one.reason().empty());
+  };
+  const auto own_session = [](Rng&, Of caller, const apps::Session& session) {
+    return session.user() == caller.id && !session.token().empty();
+  };
+  const auto own = [](Rng&, Of caller, const Customer& one) { return one.id() == caller.id; };
+  const auto whole_page = [](const auto& list) { return LengthOf(list) == kPageLength; };
+  const auto ordered = [](const SlotList& list) { return std::ranges::is_sorted(list.starts_ms()); };
+
+  add("balance", Bank::kGetBalance, balance, [](const Balance& of) { return of.cents() >= 0; });
+  add("activity", Bank::kListActivity, activity, whole);
+  add("pay", Bank::kPay, pay_any, HasLeft);
+  add("transfer", Bank::kPay, pay_own, HasLeft);
+  add("pay-merchant", Bank::kPay, pay_merchant, HasLeft);
+  add("purchase", Bank::kPurchase, purchase, HasLeft);
+  add("pay-card", Bank::kPayCard, pay_card, HasLeft);
+  add("new-card", Bank::kApplyForCard, apply, decided);
+  add("quote", Bank::kQuoteLoan, FillLoan<LoanQuoteRequest>, whole);
+  add("loan", Bank::kApplyForLoan, FillLoan<LoanApplication>, IsLoan);
+  add("quote-mortgage", Bank::kQuoteMortgage, FillLoan<MortgageQuoteRequest>, whole);
+  add("mortgage", Bank::kApplyForMortgage, FillLoan<MortgageApplication>, IsLoan);
+  add("deposit", Bank::kOpenDeposit, deposit,
+      [](const Deposit& of) { return of.id() > 0 && of.cents() == 1; });
+  add("portfolio", Bank::kGetPortfolio, token_only, held);
+  add("buy", Bank::kBuyUnits, buy, bought);
+  add("branches", Bank::kListBranches, FillNear<BranchQuery>, whole_page);
+  add("find-bank", Bank::kFindBank, find_bank, some_banks);
+  add("search-banks", Bank::kSearchBanks, search, some_banks);
+  add("representatives", Bank::kListRepresentatives, FillNear<RepresentativeQuery>, whole_page);
+  add("slots", Bank::kListSlots, slots, ordered);
+  add("bookings", Bank::kListBookings, token_only, any);
+  add("messages", Bank::kListMessages, [](Rng&, Of, MessagePage& r) { r.set_limit(kPageLength); }, any);
+  add("customer", Bank::kGetCustomer, token_only, own);
+  add("offers", Bank::kListOffers, token_only, any);
+  add("login", Bank::kLogin, login, own_session);
+  add("logout", Bank::kLogout, logout, any);
   return kinds;
 }
 
 // `users` were left by Fill(). Errors: INVALID_ARGUMENT, for the options or for users without two accounts and a card.
-absl::StatusOr<std::unique_ptr<Workload>> MakeBankWorkload(std::vector<apps::LoadUser> users,
-                                                           const apps::UserWorkloadOptions& options) {
+absl::StatusOr<apps::Kinds> MakeKinds(const std::vector<apps::LoadUser>& users,
+                                      const apps::UserWorkloadOptions& options) {
   absl::StatusOr<std::vector<Caller>> customers = CallersOf(users);
   if (!customers.ok()) return customers.status();
-  absl::StatusOr<ItemChoice> choice = apps::SendersOf(options, Mixes(), users.size());
-  if (!choice.ok()) return choice.status();
   const absl::StatusOr<uint64_t> merchants = options.given.Number("merchants", 1);
   if (!merchants.ok()) return merchants.status();
   if (*merchants < 1 || *merchants > users.size())
     return absl::InvalidArgumentError(
         Join("--merchants is 1 to ", users.size(), ", the number of customers"));
-  const auto kinds = KindsOf(std::make_shared<const std::vector<Caller>>(*std::move(customers)), *merchants);
-  apps::MixedWorkload::Mix mix;
-  for (const auto& [kind, weight] : std::ranges::find(AllMixes(), options.mix, &Mix::name)->weights)
-    mix.emplace_back(kinds.at(kind), weight);
-  return std::make_unique<apps::MixedWorkload>(std::move(mix), options.seed, *std::move(choice));
+  return KindsOf(std::make_shared<const std::vector<Caller>>(*std::move(customers)), *merchants);
 }
 
 }  // namespace
 
-std::string_view PathOf(Kind kind) {
+std::span<const apps::NamedMix> AllMixes() { return kMixes; }
+
+std::string_view PathOf(std::string_view kind) {
   return KindsOf(std::make_shared<const std::vector<Caller>>(), 1).at(kind).path;
 }
 
 apps::AppRequests Requests() {
-  apps::AppRequests requests =
-      apps::UserRequests("curtail.bank.Bank", kApplication, Mixes(), MakeBankWorkload);
+  apps::AppRequests requests = apps::MixedRequests("curtail.bank.Bank", kApplication, kMixes, MakeKinds);
   requests.options.push_back({"merchants", "how many customers the mix hot pays [1]"});
   return requests;
 }

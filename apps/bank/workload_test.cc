@@ -10,7 +10,6 @@
 #include <set>
 #include <string>
 
-#include "apps/bank/mixes.h"
 #include "apps/kit/fill.h"
 #include "bank.pb.h"
 #include "curtail/base/strings.h"
@@ -44,12 +43,13 @@ class WorkloadTest : public testing::Test {
 };
 
 TEST_F(WorkloadTest, MixesHaveTheirShares) {
-  for (const Mix& mix : AllMixes()) {
+  for (const apps::NamedMix& mix : AllMixes()) {
     const auto workload = Make(std::string(mix.name));
     ASSERT_TRUE(workload.ok()) << workload.status();
     double all = 0;
     std::map<std::string_view, double> expected, sent;
-    for (const auto& [kind, weight] : mix.weights) all += weight, expected[PathOf(kind)] += weight;
+    const auto weights = apps::WeightsOf(mix);
+    for (const auto& [kind, weight] : weights) all += weight, expected[PathOf(kind)] += weight;
     for (uint64_t i = 0; i < kRequests; ++i) {
       ++sent[(*workload)->MethodOf(i)];
       EXPECT_FALSE((*workload)->Request(i).empty());
@@ -60,7 +60,7 @@ TEST_F(WorkloadTest, MixesHaveTheirShares) {
     EXPECT_EQ(sent.size(), expected.size()) << mix.name;
     for (const auto& [path, weight] : expected)
       EXPECT_NEAR(sent[path] / kRequests, weight / all, 0.02) << mix.name << " " << path;
-    EXPECT_GE(sent[(*workload)->method()] / kRequests + 0.02, 1.0 / static_cast<double>(mix.weights.size()));
+    EXPECT_GE(sent[(*workload)->method()] / kRequests + 0.02, 1.0 / static_cast<double>(weights.size()));
   }
 }
 
@@ -90,7 +90,7 @@ TEST_F(WorkloadTest, OnlySparedSessionsEnd) {
   ASSERT_TRUE(workload.ok()) << workload.status();
   int ended = 0;
   for (uint64_t i = 0; i < kRequests; ++i) {
-    if ((*workload)->MethodOf(i) != PathOf(Kind::kLogout)) continue;
+    if ((*workload)->MethodOf(i) != PathOf("logout")) continue;
     apps::TokenRequest request;
     ASSERT_TRUE(request.ParseFromString((*workload)->Request(i)));
     EXPECT_EQ(request.token(), "leaving");

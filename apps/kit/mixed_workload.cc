@@ -1,7 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/kit/mixed_workload.h"
 
+#include <algorithm>
+#include <cstdlib>
+
 namespace curtail::apps {
+
+std::vector<std::pair<std::string_view, double>> WeightsOf(const NamedMix& mix) {
+  std::vector<std::pair<std::string_view, double>> weights;
+  for (std::string_view rest = mix.kinds; !rest.empty();) {
+    const std::string_view one = rest.substr(0, rest.find(", "));
+    const size_t space = one.find(' ');
+    weights.emplace_back(one.substr(0, space),
+                         std::strtod(std::string(one.substr(space + 1)).c_str(), nullptr));
+    rest.remove_prefix(std::min(rest.size(), one.size() + 2));
+  }
+  return weights;
+}
 
 MixedWorkload::MixedWorkload(Mix mix, uint64_t seed, ItemChoice senders)
     : mix_(std::move(mix)), seed_(seed), senders_(std::move(senders)) {

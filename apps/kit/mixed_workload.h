@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -56,6 +57,14 @@ RequestKind KindOf(const Senders<User>& users, const Method<Request, Reply>& met
                 }
               }};
 }
+
+using Kinds = std::map<std::string_view, RequestKind>;  // by names
+
+// A mix has kinds with their weights, the most frequent first: "balance 38, activity 24".
+struct NamedMix {
+  std::string_view name, kinds;
+};
+std::vector<std::pair<std::string_view, double>> WeightsOf(const NamedMix& mix);
 
 // A MixedWorkload follows from its seed, unless a kind does not. Its score is the share of right replies.
 class MixedWorkload final : public Workload {

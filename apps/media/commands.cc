@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The commands of `media` that serve nothing.
-#include <memory>
+#include <string>
 #include <vector>
 
+#include "apps/kit/command.h"
 #include "apps/kit/data/store_command.h"
 #include "apps/media/audit.h"
 #include "apps/media/data.h"
@@ -15,109 +16,74 @@
 namespace curtail::media {
 namespace {
 
-HostCommand AuditCommand() {
-  auto data = std::make_shared<std::string>("auto");
-  return {.name = "audit",
-          .help = "Check wallets and rentals, while no user acts; exit 99 names the first row that is wrong",
-          .examples = "Examples:\n  media audit --data FOLDER",
-          .flags = [data](Flags& flags) { flags.Add("--data", data.get(), "Folder of the stores"); },
-          .run = [data] { return Audit(*data); }};
+void AddFlags(Flags& flags, FillOptions& options) {
+  apps::AddFillFlags(flags, &options);
+  flags.Add("--users", &options.users, "How many", {1, 1e7});
+  flags.Add("--movies", &options.movies, "How many to generate", {0, 1e7});
+  flags.Add("--films", &options.films,
+            "Folder of the Wikipedia movie data, *.json.gz, in place of generated movies; or none");
+  flags.Add("--reviews", &options.reviews, "How many", {0, 1e9});
+  flags.Add("--deposit", &options.deposit, "Cents that each user pays in once; 0: none", {0, 1e9});
 }
 
-HostCommand RenderCommand() {
-  auto options = std::make_shared<RenderOptions>();
-  options->data.application = kApplication;
-  return {.name = "render",
-          .help = "Render the videos of the movies that are not there, by ffmpeg",
-          .examples = "Examples:\n  media render --data FOLDER --videos 8 --seconds 60",
-          .flags =
-              [options](Flags& flags) {
-                flags.Add("--data", &options->data.folder, "Folder of the stores");
-                flags.Add("--videos", &options->videos, "How many; movies share them", {1, 1000});
-                flags.Add("--seconds", &options->seconds, "The length of each", {1, 10'000});
-                flags.Add("--ffmpeg", &options->ffmpeg, "The program");
-              },
-          .run = [options] { return RenderVideos(*options); }};
+void AddFlags(Flags& flags, std::string& data) { flags.Add("--data", &data, "Folder of the stores"); }
+
+void AddFlags(Flags& flags, RenderOptions& options) {
+  options.data.application = kApplication;
+  flags.Add("--data", &options.data.folder, "Folder of the stores");
+  flags.Add("--videos", &options.videos, "How many; movies share them", {1, 1000});
+  flags.Add("--seconds", &options.seconds, "The length of each", {1, 10'000});
+  flags.Add("--ffmpeg", &options.ffmpeg, "The program");
 }
 
-HostCommand TrainCommand() {
-  auto options = std::make_shared<TrainOptions>();
-  return {.name = "train",
-          .help = "Learn from reviews which movies users like, and print the error for reviews held out",
-          .examples = "Examples:\n  media train  # a movie-recommender that is up uses it at once",
-          .flags =
-              [options](Flags& flags) {
-                flags.Add("--data", &options->data, "Folder of the stores, which gets the model");
-                flags.Add("--rank", &options->movies.rank, "Factors of a user and of a movie", {1, 256});
-                flags.Add("--iterations", &options->movies.iterations, "Turns of least squares", {1, 1000});
-                flags.Add("--regularization", &options->movies.regularization, "Weight of squared factors",
-                          {1e-6, 1e6});
-                flags.Add("--seed", &options->movies.seed, "Of the first factors and of what is held out");
-                flags.Add("--threads", &options->movies.threads, "Threads", {1, 256});
-              },
-          .run = [options] { return Train(*options); }};
+void AddFlags(Flags& flags, TrainOptions& options) {
+  flags.Add("--data", &options.data, "Folder of the stores, which gets the model");
+  flags.Add("--rank", &options.movies.rank, "Factors of a user and of a movie", {1, 256});
+  flags.Add("--iterations", &options.movies.iterations, "Turns of least squares", {1, 1000});
+  flags.Add("--regularization", &options.movies.regularization, "Weight of squared factors", {1e-6, 1e6});
+  flags.Add("--seed", &options.movies.seed, "Of the first factors and of what is held out");
+  flags.Add("--threads", &options.movies.threads, "Threads", {1, 256});
 }
 
-HostCommand MaintainCommand() {
-  auto options = std::make_shared<MaintainOptions>();
-  return {.name = "maintain",
-          .help = "Have the service `maintenance` do a job; exit 99 if it finds data broken",
-          .examples = "Examples:\n  media maintain --job index --target ADDRESS  # as curtail ps shows it",
-          .flags =
-              [options](Flags& flags) {
-                apps::AddTargetFlags(flags, &options->target, "Address of the service");
-                flags
-                    .Add("--job", &options->job,
-                         "sums: of ratings; index: enter all movies again; books: check the wallets")
-                    .Required();
-                flags.Add("--timeout", &options->timeout_s, "Seconds that it may take", {1, 86400});
-              },
-          .run = [options] { return Maintain(*options); }};
+void AddFlags(Flags& flags, MaintainOptions& options) {
+  apps::AddTargetFlags(flags, &options.target, "Address of the service");
+  flags
+      .Add("--job", &options.job, "sums: of ratings; index: enter all movies again; books: check the wallets")
+      .Required();
+  flags.Add("--timeout", &options.timeout_s, "Seconds that it may take", {1, 86400});
 }
 
-HostCommand NginxCommand() {
-  auto options = std::make_shared<NginxOptions>();
-  options->data.application = kApplication;
-  return {.name = "nginx",
-          .help = "Serve the videos by an nginx in this process's place, to those who have a pass",
-          .examples = "Examples:\n  media nginx --listen 127.0.0.1:9000 --check 127.0.0.1:8000",
-          .flags =
-              [options](Flags& flags) {
-                flags.Add("--data", &options->data.folder, "Folder of the stores");
-                flags.Add("--listen", &options->listen, "HOST:PORT").Required();
-                flags.Add("--check", &options->check, "HOST:PORT of the load balancer, which knows passes")
-                    .Required();
-                flags.Add("--nginx", &options->nginx, "The program");
-              },
-          .run = [options] { return BecomeNginx(*options); }};
+void AddFlags(Flags& flags, NginxOptions& options) {
+  options.data.application = kApplication;
+  flags.Add("--data", &options.data.folder, "Folder of the stores");
+  flags.Add("--listen", &options.listen, "HOST:PORT").Required();
+  flags.Add("--check", &options.check, "HOST:PORT of the load balancer, which knows passes").Required();
+  flags.Add("--nginx", &options.nginx, "The program");
 }
 
 }  // namespace
 
 std::vector<HostCommand> Commands() {
-  auto options = std::make_shared<FillOptions>();
-  return {{.name = "fill",
-           .help = "Register users, add movies, and write reviews",
-           .examples = "Examples:\n  media fill --target 127.0.0.1:7000 --users 1000 --films FOLDER",
-           .flags =
-               [options](Flags& flags) {
-                 apps::AddFillFlags(flags, options.get());
-                 flags.Add("--users", &options->users, "How many", {1, 1e7});
-                 flags.Add("--movies", &options->movies, "How many to generate", {0, 1e7});
-                 flags.Add(
-                     "--films", &options->films,
-                     "Folder of the Wikipedia movie data, *.json.gz, in place of generated movies; or none");
-                 flags.Add("--reviews", &options->reviews, "How many", {0, 1e9});
-                 flags.Add("--deposit", &options->deposit, "Cents that each user pays in once; 0: none",
-                           {0, 1e9});
-               },
-           .run = [options] { return Fill(*options); }},
-          AuditCommand(),
-          RenderCommand(),
-          MaintainCommand(),
-          NginxCommand(),
-          TrainCommand(),
-          apps::PostgresqlCommand(kApplication)};
+  return {
+      apps::CommandOf<FillOptions>("fill", "Register users, add movies, and write reviews",
+                                   "media fill --target 127.0.0.1:7000 --users 1000 --films FOLDER", AddFlags,
+                                   Fill),
+      apps::CommandOf<std::string>(
+          "audit", "Check wallets and rentals, while no user acts; exit 99 names the first row that is wrong",
+          "media audit --data FOLDER", AddFlags, Audit),
+      apps::CommandOf<RenderOptions>(
+          "render", "Render the videos of the movies that are not there, by ffmpeg",
+          "media render --data FOLDER --videos 8 --seconds 60", AddFlags, RenderVideos),
+      apps::CommandOf<MaintainOptions>(
+          "maintain", "Have the service `maintenance` do a job; exit 99 if it finds data broken",
+          "media maintain --job index --target ADDRESS  # as curtail ps shows it", AddFlags, Maintain),
+      apps::CommandOf<NginxOptions>(
+          "nginx", "Serve the videos by an nginx in this process's place, to those who have a pass",
+          "media nginx --listen 127.0.0.1:9000 --check 127.0.0.1:8000", AddFlags, BecomeNginx),
+      apps::CommandOf<TrainOptions>(
+          "train", "Learn from reviews which movies users like, and print the error for reviews held out",
+          "media train  # a movie-recommender that is up uses it at once", AddFlags, Train),
+      apps::PostgresqlCommand(kApplication)};
 }
 
 }  // namespace curtail::media

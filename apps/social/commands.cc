@@ -5,10 +5,10 @@
 
 #include <cerrno>
 #include <cstring>
-#include <memory>
 #include <string>
 #include <vector>
 
+#include "apps/kit/command.h"
 #include "apps/kit/data/store_command.h"
 #include "apps/social/data.h"
 #include "apps/social/fill.h"
@@ -37,53 +37,35 @@ absl::Status TrainOnStores(const std::string& data) {
   return absl::OkStatus();
 }
 
-HostCommand FillCommand() {
-  struct Options : FillOptions {
-    bool train = false;
-  };
-  auto options = std::make_shared<Options>();
-  return {.name = "fill",
-          .help = "Register users, have them follow each other, compose posts and look at ads",
-          .examples = R"(Examples:
-  social fill --target 127.0.0.1:7000 --users 962 --follows 37624 --posts 5000
-  social fill --target 127.0.0.1:7000 --graph socfb-Reed98.mtx)",
-          .flags =
-              [options](Flags& flags) {
-                apps::AddFillFlags(flags, options.get());
-                flags.Add("--graph", &options->graph,
-                          "Edge list that says who follows whom, such as socfb-Reed98; none: generated");
-                flags.Add("--users", &options->users, "Without --graph: how many", {2, 1e7});
-                flags.Add("--follows", &options->follows, "Without --graph: how many", {0, 1e8});
-                flags.Add("--posts", &options->posts, "How many new users compose in all", {0, 1e8});
-                flags.Add("--ads", &options->ads, "How many there are in all", {0, 1000});
-                flags.Add("--train", &options->train,
-                          "Then learn from it, as social train does, if --data has the stores");
-              },
-          .run = [options]() -> absl::Status {
-            absl::Status filled = Fill(*options);
-            return filled.ok() && options->train ? TrainOnStores(options->data) : filled;
-          }};
+struct FillAndTrainOptions : FillOptions {
+  bool train = false;
+};
+
+absl::Status FillAndTrain(const FillAndTrainOptions& options) {
+  absl::Status filled = Fill(options);
+  return filled.ok() && options.train ? TrainOnStores(options.data) : filled;
 }
 
-HostCommand TrainCommand() {
-  auto options = std::make_shared<TrainOptions>();
-  return {.name = "train",
-          .help = "Learn whom users may like to follow and which ads they click",
-          .examples = R"(Examples:
-  social train                      # the services that are up use it at once
-  social train --data FOLDER --rank 32)",
-          .flags =
-              [options](Flags& flags) {
-                flags.Add("--data", &options->data, "Folder of the stores, which gets the models");
-                flags.Add("--rank", &options->follows.rank, "Factors of a user", {1, 256});
-                flags.Add("--iterations", &options->follows.iterations, "Turns of least squares", {1, 1000});
-                flags.Add("--regularization", &options->follows.regularization,
-                          "Weight of squared factors, a pair of a user", {1e-6, 1e6});
-                flags.Add("--seed", &options->follows.seed, "Of the first factors and of drawn pairs");
-                flags.Add("--threads", &options->follows.threads, "Threads", {1, 256});
-                flags.Add("--quiet", &options->quiet, "Say nothing of how good it is");
-              },
-          .run = [options] { return Train(*options); }};
+void AddFlags(Flags& flags, FillAndTrainOptions& options) {
+  apps::AddFillFlags(flags, &options);
+  flags.Add("--graph", &options.graph,
+            "Edge list that says who follows whom, such as socfb-Reed98; none: generated");
+  flags.Add("--users", &options.users, "Without --graph: how many", {2, 1e7});
+  flags.Add("--follows", &options.follows, "Without --graph: how many", {0, 1e8});
+  flags.Add("--posts", &options.posts, "How many new users compose in all", {0, 1e8});
+  flags.Add("--ads", &options.ads, "How many there are in all", {0, 1000});
+  flags.Add("--train", &options.train, "Then learn from it, as social train does, if --data has the stores");
+}
+
+void AddFlags(Flags& flags, TrainOptions& options) {
+  flags.Add("--data", &options.data, "Folder of the stores, which gets the models");
+  flags.Add("--rank", &options.follows.rank, "Factors of a user", {1, 256});
+  flags.Add("--iterations", &options.follows.iterations, "Turns of least squares", {1, 1000});
+  flags.Add("--regularization", &options.follows.regularization,
+            "Weight of squared factors, a pair of a user", {1e-6, 1e6});
+  flags.Add("--seed", &options.follows.seed, "Of the first factors and of drawn pairs");
+  flags.Add("--threads", &options.follows.threads, "Threads", {1, 256});
+  flags.Add("--quiet", &options.quiet, "Say nothing of how good it is");
 }
 
 // Starts redis-server in this process's place.
@@ -101,8 +83,18 @@ absl::Status BecomeRedis(const std::string& folder, const std::string& socket) {
 }  // namespace
 
 std::vector<HostCommand> Commands() {
-  return {FillCommand(), apps::StoreCommand(kApplication, "redis", "redis-server", BecomeRedis),
-          apps::PostgresqlCommand(kApplication), TrainCommand()};
+  return {apps::CommandOf<FillAndTrainOptions>(
+              "fill", "Register users, have them follow each other, compose posts and look at ads",
+              "social fill --target 127.0.0.1:7000 --users 962 --follows 37624 --posts 5000\n"
+              "  social fill --target 127.0.0.1:7000 --graph socfb-Reed98.mtx",
+              AddFlags, FillAndTrain),
+          apps::StoreCommand(kApplication, "redis", "redis-server", BecomeRedis),
+          apps::PostgresqlCommand(kApplication),
+          apps::CommandOf<TrainOptions>(
+              "train", "Learn whom users may like to follow and which ads they click",
+              "social train                      # the services that are up use it at once\n"
+              "  social train --data FOLDER --rank 32",
+              AddFlags, Train)};
 }
 
 }  // namespace curtail::social

@@ -48,4 +48,25 @@ AppRequests UserRequests(std::string service, std::string application, std::vect
           }};
 }
 
+AppRequests MixedRequests(std::string service, std::string application, std::span<const NamedMix> mixes,
+                          std::function<absl::StatusOr<Kinds>(const std::vector<LoadUser>& users,
+                                                              const UserWorkloadOptions& options)>
+                              kinds) {
+  std::vector<std::string_view> names;
+  for (const NamedMix& mix : mixes) names.push_back(mix.name);
+  const auto make = [=, kinds = std::move(kinds)](
+                        std::vector<LoadUser> users,
+                        const UserWorkloadOptions& options) -> absl::StatusOr<std::unique_ptr<Workload>> {
+    absl::StatusOr<ItemChoice> senders = SendersOf(options, names, users.size());
+    if (!senders.ok()) return senders.status();
+    const absl::StatusOr<Kinds> made = kinds(users, options);
+    if (!made.ok()) return made.status();
+    MixedWorkload::Mix mix;
+    for (const auto& [kind, weight] : WeightsOf(*std::ranges::find(mixes, options.mix, &NamedMix::name)))
+      mix.emplace_back(made->at(kind), weight);
+    return std::make_unique<MixedWorkload>(std::move(mix), options.seed, *std::move(senders));
+  };
+  return UserRequests(std::move(service), std::move(application), names, make);
+}
+
 }  // namespace curtail::apps

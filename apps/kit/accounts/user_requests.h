@@ -6,12 +6,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "apps/kit/fill.h"
+#include "apps/kit/mixed_workload.h"
 #include "apps/kit/requests.h"
 #include "curtail/load/message/choice.h"
 #include "curtail/load/message/workload.h"
@@ -35,5 +37,11 @@ AppRequests UserRequests(std::string service, std::string application, std::vect
                          std::function<absl::StatusOr<std::unique_ptr<Workload>>(
                              std::vector<LoadUser> users, const UserWorkloadOptions& options)>
                              make);
+
+// The same for mixes of kinds that `kinds` makes of the users.
+AppRequests MixedRequests(std::string service, std::string application, std::span<const NamedMix> mixes,
+                          std::function<absl::StatusOr<Kinds>(const std::vector<LoadUser>& users,
+                                                              const UserWorkloadOptions& options)>
+                              kinds);
 
 }  // namespace curtail::apps
