@@ -64,6 +64,8 @@ def table(result, _):
         own, kernel = (sum(one[part] for one in found.values()) for part in (0, 1))
         rows.append([f"all, {level}", share(own, own + kernel), share(kernel, own + kernel), "100 %"])
         for name, (mine, system) in found.items():
+            if not mine + system:  # less than a tick
+                continue
             rows.append(
                 [f"{name}, {level}", share(mine, mine + system), share(system, mine + system), share(mine + system, own + kernel)]
             )
