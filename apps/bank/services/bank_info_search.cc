@@ -32,7 +32,7 @@ namespace curtail::bank {
 constexpr size_t kMostSearchBytes = 100;
 constexpr Nanos kLoadTime = std::chrono::seconds(60);
 
-// The pattern of LIKE for what has `word` in it.
+// Returns the pattern of LIKE for names that have `word` in them.
 std::string PatternOf(const std::string& word) {
   return Join("%", absl::StrReplaceAll(word, {{"!", "!!"}, {"%", "!%"}, {"_", "!_"}}), "%");
 }
@@ -118,7 +118,7 @@ struct BankInfoSearchService final : BankInfoSearch::CoroutineService {
     });
   }
 
-  // What `read` adds to the reply, or has added for the same key before.
+  // Replies with the banks that `read` adds, or has added for the same key before.
   using Add = absl::FunctionRef<void(std::string_view bytes)>;
   Coroutine Cached(Context& ctx, std::string_view key, BankList* reply,
                    std::function<absl::Status(SqlSession& s, Add add)> read) {

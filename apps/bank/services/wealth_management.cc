@@ -25,7 +25,7 @@ const char kTradesSchema[] =
     " NOT NULL, refused INTEGER NOT NULL) STRICT;"
     "CREATE INDEX trades_of ON trades(owner, symbol)";
 
-// What customers have and may sell: from the trades of before, then kept up.
+// Units that customers have and may sell: summed over the trades of before, then kept up.
 std::string HoldingsSchema() {
   return Join(
       "CREATE TABLE holdings(owner INTEGER, symbol TEXT, units INTEGER NOT NULL, PRIMARY KEY(owner, symbol))"
