@@ -15,7 +15,7 @@
 namespace curtail {
 namespace {
 
-// In all arrays of a reply: 19 MiB of empty elements.
+// In all arrays of a batch's replies: 19 MiB of empty elements.
 constexpr size_t kMaxElements = size_t{1} << 18;
 
 struct ErrorCode {
@@ -101,7 +101,7 @@ Redis::~Redis() = default;
 absl::Status Redis::Exchange(const RedisBatch& batch, Deadline deadline, Stream& stream,
                              std::vector<RedisReply>* replies) const {
   if (absl::Status sent = stream.Send({batch.bytes()}, deadline); !sent.ok()) return sent;
-  internal::RedisReplies reader(kMaxElements);
+  internal::RedisReplies reader(kMaxElements + batch.size());
   size_t read = 0;
   while (replies->size() < batch.size()) {
     if (read > options_.max_reply_bytes) {

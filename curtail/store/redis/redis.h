@@ -27,7 +27,7 @@ namespace curtail {
 struct RedisOptions {
   // At once; in fiber models from each thread. Redis' own limit (maxclients) is 10,000 by default.
   int connections = 64;
-  // Of the replies to one batch, as Redis sends them. A reply has 262,144 elements at most.
+  // Of the replies to one batch, as Redis sends them. All of them have 262,144 elements at most.
   size_t max_reply_bytes = 16u << 20;
 };
 

@@ -13,14 +13,23 @@ namespace {
 
 using Kind = RedisReply::Kind;
 
-// The place of the value that a task of hiredis tells of: a reply of its own, or an element of one.
+// Takes so many of the values that are left. False: there are fewer.
+bool Take(const redisReadTask* task, size_t values) {
+  auto& left = *static_cast<size_t*>(task->privdata);
+  if (values > left) return false;
+  left -= values;
+  return true;
+}
+
+// The place of the value that a task of hiredis tells of: a reply of its own, or an element of one. Null: there are too many replies.
 RedisReply* PlaceOf(const redisReadTask* task) {
-  if (task->parent == nullptr) return new RedisReply;
+  if (task->parent == nullptr) return Take(task, 1) ? new RedisReply : nullptr;
   return &static_cast<RedisReply*>(task->parent->obj)->elements[static_cast<size_t>(task->idx)];
 }
 
 void* CreateString(const redisReadTask* task, char* bytes, size_t size) {
   RedisReply* const reply = PlaceOf(task);
+  if (reply == nullptr) return nullptr;
   reply->kind = task->type == REDIS_REPLY_ERROR ? Kind::kError : Kind::kText;
   reply->text.assign(bytes, size);
   return reply;
@@ -29,10 +38,9 @@ void* CreateString(const redisReadTask* task, char* bytes, size_t size) {
 // Null if there are too many. The type of `elements` differs between versions of hiredis.
 template <class Number>
 void* CreateArray(const redisReadTask* task, Number elements) {
-  auto& left = *static_cast<size_t*>(task->privdata);
-  if (elements < 0 || static_cast<size_t>(elements) > left) return nullptr;
-  left -= static_cast<size_t>(elements);
+  if (elements < 0 || !Take(task, static_cast<size_t>(elements))) return nullptr;
   RedisReply* const reply = PlaceOf(task);
+  if (reply == nullptr) return nullptr;
   reply->kind = Kind::kArray;
   reply->elements.resize(static_cast<size_t>(elements));
   return reply;
@@ -40,6 +48,7 @@ void* CreateArray(const redisReadTask* task, Number elements) {
 
 void* CreateInteger(const redisReadTask* task, long long value) {
   RedisReply* const reply = PlaceOf(task);
+  if (reply == nullptr) return nullptr;
   reply->kind = Kind::kInteger;
   reply->integer = value;
   return reply;
@@ -66,11 +75,9 @@ redisReplyObjectFunctions* Functions() {
 
 void RedisReplies::Free::operator()(redisReader* reader) const { redisReaderFree(reader); }
 
-RedisReplies::RedisReplies(size_t max_elements)
-    : reader_(redisReaderCreateWithFunctions(Functions())),
-      max_elements_(max_elements),
-      elements_left_(max_elements) {
-  reader_->privdata = &elements_left_;
+RedisReplies::RedisReplies(size_t max_values)
+    : reader_(redisReaderCreateWithFunctions(Functions())), values_left_(max_values) {
+  reader_->privdata = &values_left_;
 }
 
 RedisReplies::~RedisReplies() = default;
@@ -80,13 +87,13 @@ absl::Status RedisReplies::Feed(std::string_view bytes, std::vector<RedisReply>*
   while (true) {
     void* object = nullptr;
     if (redisReaderGetReply(reader_.get(), &object) != REDIS_OK) {
-      if (reader_->err == REDIS_ERR_OOM) return absl::ResourceExhaustedError("a reply has too many elements");
+      if (reader_->err == REDIS_ERR_OOM)
+        return absl::ResourceExhaustedError("the replies have too many elements");
       return absl::UnavailableError(Join("no reply of Redis: ", reader_->errstr));
     }
     if (object == nullptr) return absl::OkStatus();
     const std::unique_ptr<RedisReply> reply(static_cast<RedisReply*>(object));
     replies->push_back(std::move(*reply));
-    elements_left_ = max_elements_;
   }
 }
 

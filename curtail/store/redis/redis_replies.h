@@ -19,8 +19,8 @@ namespace curtail::internal {
 // A RedisReplies takes bytes as they come. For one thread.
 class RedisReplies {
  public:
-  // A reply has `max_elements` in all its arrays together, at most.
-  explicit RedisReplies(size_t max_elements);
+  // The replies and the elements of their arrays are `max_values` at most, all together.
+  explicit RedisReplies(size_t max_values);
   ~RedisReplies();
   RedisReplies(const RedisReplies&) = delete;
   RedisReplies& operator=(const RedisReplies&) = delete;
@@ -34,8 +34,7 @@ class RedisReplies {
     void operator()(redisReader* reader) const;
   };
   std::unique_ptr<redisReader, Free> reader_;
-  const size_t max_elements_;
-  size_t elements_left_;  // of the reply that is under way
+  size_t values_left_;
 };
 
 }  // namespace curtail::internal

@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace curtail::internal {
@@ -54,13 +55,22 @@ TEST(RedisReplies, AnArrayTakesNoMoreMemoryThanItsBound) {
   EXPECT_TRUE(replies.empty());
 }
 
-TEST(RedisReplies, TheBoundIsOfOneReplyNotOfAllOfABatch) {
-  std::string batch;
-  for (int i = 0; i < 50; ++i) batch += "*3\r\n:1\r\n:2\r\n:3\r\n";
-  std::vector<RedisReply> replies;
-  const absl::Status status = Read(batch, &replies, 10);
-  EXPECT_TRUE(status.ok()) << status;
-  EXPECT_EQ(replies.size(), 50u);
+TEST(RedisReplies, TheBoundIsOfAllRepliesTogether) {
+  for (const auto& [reply, values] : {std::pair<std::string, size_t>("*3\r\n:1\r\n*0\r\n:3\r\n", 4),
+                                      {"*0\r\n", 1},
+                                      {"+\r\n", 1},
+                                      {":1\r\n", 1},
+                                      {"$-1\r\n", 1}}) {
+    std::string batch;
+    for (int i = 0; i < 50; ++i) batch += reply;
+    std::vector<RedisReply> replies;
+    const absl::Status status = Read(batch, &replies, 50 * values);
+    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_EQ(replies.size(), 50u);
+    replies.clear();
+    EXPECT_EQ(Read(batch, &replies, 50 * values - 1).code(), absl::StatusCode::kResourceExhausted) << reply;
+    EXPECT_EQ(replies.size(), 49u);
+  }
 }
 
 TEST(RedisReplies, OtherBytesAreAnError) {
