@@ -14,6 +14,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <fstream>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -363,6 +365,38 @@ TEST_F(MemcachedTest, IsNotAskedWhenNoTimeIsLeft) {
 }
 
 // As a name that stands for an IPv6 and an IPv4 address, of which memcached listens at the second.
+// Whether the kernel probes the connection to a port of this machine: proc(5) shows its timer.
+bool IsProbed(int port) {
+  std::ifstream table("/proc/net/tcp");
+  std::string line, number, local, peer, state, queues, timer;
+  while (std::getline(table, line)) {
+    std::istringstream(line) >> number >> local >> peer >> state >> queues >> timer;
+    if (state == "01" && std::stoi(peer.substr(9), nullptr, 16) == port) return timer.starts_with("02:");
+  }
+  return false;
+}
+
+// A write on a connection to a machine that vanished keeps back later ones until the kernel closes the connection.
+TEST(Memcached, TheKernelProbesConnections) {
+  const internal::UniqueFd listener(socket(AF_INET, SOCK_STREAM, 0));
+  sockaddr_in address{.sin_family = AF_INET, .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
+  socklen_t size = sizeof address;
+  auto* const raw = reinterpret_cast<sockaddr*>(&address);
+  ASSERT_EQ(bind(listener.get(), raw, size), 0);
+  ASSERT_EQ(listen(listener.get(), 8), 0);
+  ASSERT_EQ(getsockname(listener.get(), raw, &size), 0);
+  const int port = ntohs(address.sin_port);
+  Memcached client(*StoreAddress::Parse(Join("127.0.0.1:", port)));
+  bool stored = false;
+  EXPECT_TRUE(absl::IsDeadlineExceeded(client.Set("k", "v", false, Soon(), &stored)));
+  EXPECT_TRUE(absl::IsUnavailable(client.Set("k", "v", false, Soon(), &stored)))
+      << "the first may still come";
+  const Deadline deadline = Patience();
+  while (!IsProbed(port) && !deadline.Expired())
+    std::this_thread::yield();  // once its bytes are acknowledged
+  EXPECT_TRUE(IsProbed(port));
+}
+
 TEST_F(MemcachedTest, TriesAllAddressesOfAName) {
   const std::string nowhere = "unix:" + dir_.File("nowhere");
   StoreAddress address{.text = "both", .sockets = StoreAddress::Parse(nowhere)->sockets};
