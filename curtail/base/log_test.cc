@@ -23,6 +23,12 @@ TEST(Log, TextIsTheMessageAndWhoSaysIt) {
   EXPECT_EQ(LogText(kText, kTime, Severity::kInfo, "rows: 5 of 5", {}, ""), "rows: 5 of 5\n");
 }
 
+TEST(Log, TextIsALineThatNoTerminalActsUpon) {
+  EXPECT_EQ(LogText(kText, kTime, Severity::kError,
+                    "a \"b\"\ncurtail: c\\\x1b[2J\x7f\r\xc2\x9b \xc3\x84 \xc2\xa0", {}, "x\ny"),
+            "x\\u000ay: a \"b\"\\u000acurtail: c\\\\u001b[2J\\u007f\\u000d\xc2\\u009b \xc3\x84 \xc2\xa0\n");
+}
+
 TEST(Log, JsonIsAnObjectALine) {
   EXPECT_EQ(LogText(kJson, kTime, Severity::kWarning, "careful",
                     {{"limit", "queue"}, {"times", uint64_t{3}}, {"change", -1}}, "curtail"),
