@@ -15,7 +15,7 @@ namespace {
 // smuggled into it as text does not run.
 constexpr std::string_view kPolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
-    "media-src 'self'; "
+    "media-src 'self' blob:; "  // blob: is what the page's own script gives a player, piece by piece
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 // Empty for an ending that is not in the table.

@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <iostream>
 #include <sstream>
@@ -66,9 +67,9 @@ void AddFlags(CLI::App& app, Flags* f) {
   app.add_option("--proto", f->protos,
                  "The .proto file of a service; by default the server's reflection is asked");
   app.add_option("-I,--import-path", f->import_paths, "Where --proto finds imports");
-  app.add_option(
-      "--service", f->options.services,
-      "A service whose methods are served, by its full name; may be repeated [all that TARGET has]");
+  app.add_option("--service", f->options.services,
+                 "A service whose methods are served, by its full name; may be repeated [all that TARGET "
+                 "has, and its page]");
   app.add_option("--forward-header", f->options.forward_headers,
                  "A header that calls carry as metadata; no others do, credentials included");
   app.add_option(
@@ -176,7 +177,10 @@ absl::StatusOr<std::unique_ptr<Gateway>> StartGateway(Flags& flags, Ending* endi
   }
   absl::StatusOr<Catalog> catalog = CatalogOf(flags);
   if (!catalog.ok()) return catalog.status();
-  if (catalog->FindMethod(kPageMethod).ok()) {
+  const std::vector<std::string>& services = flags.options.services;
+  const bool has_page =
+      services.empty() || std::find(services.begin(), services.end(), kPageService) != services.end();
+  if (has_page && catalog->FindMethod(kPageMethod).ok()) {
     absl::StatusOr<std::vector<StaticFile>> page =
         ReadPage(flags.options.target, flags.options.channel, kCatalogTimeout);
     if (!page.ok()) {

@@ -27,7 +27,7 @@ struct StaticFile {
 std::unique_ptr<Service> MakePage(std::span<const EmbeddedFile> files);
 
 // A server that has this method has a page.
-inline constexpr char kPageMethod[] = "curtail.gateway.Page/Read";
+inline constexpr char kPageService[] = "curtail.gateway.Page", kPageMethod[] = "curtail.gateway.Page/Read";
 // The files that `target` gives. Blocks for at most `timeout`. Errors: as the call.
 [[nodiscard]] absl::StatusOr<std::vector<StaticFile>> ReadPage(const std::string& target,
                                                                const ChannelOptions& options, Nanos timeout);
