@@ -410,6 +410,7 @@ absl::StatusOr<Topology> Topology::Parse(std::string_view yaml, std::string_view
 
 std::map<std::string, std::string> Topology::Settings() const {
   std::map<std::string, std::string> settings = variables;
+  settings.insert(left_out_counts.begin(), left_out_counts.end());
   for (const ServiceSpec& s : services) {
     settings[absl::StrCat(s.name, ".shards")] = absl::StrCat(s.shards);
     settings[absl::StrCat(s.name, ".replicas")] = absl::StrCat(s.replicas);

@@ -174,8 +174,8 @@ struct Topology {
   // Errors: INVALID_ARGUMENT with "ORIGIN:LINE: what is wrong".
   absl::Status Overlay(std::string_view yaml, std::string_view origin);
 
-  // Takes services without an instance (replicas: 0) out, with the wiring of their callers. Errors:
-  // INVALID_ARGUMENT if that is the entry.
+  // Takes services without an instance (replicas: 0) out, with the wiring of their callers. Commands may
+  // still name their counts. Errors: INVALID_ARGUMENT if that is the entry.
   absl::Status LeaveOutAbsent();
 
   // Puts services before their callers. Of services that call each other in a circle the one that
@@ -197,6 +197,8 @@ struct Topology {
   std::vector<ServiceSpec> services;
   // Services that are one process on one machine, as Group() takes them.
   std::vector<std::string> groups;
+  // Not in the file: the counts of services that LeaveOutAbsent() took out, for Settings().
+  std::map<std::string, std::string> left_out_counts;
   // Not in the file: a sentence for each variant that TakeVariants() could not take.
   std::vector<std::string> left_out;
   std::vector<std::string> prepare;  // run once all serve, such as to load data; empty: nothing

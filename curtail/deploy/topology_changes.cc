@@ -68,7 +68,12 @@ absl::Status Topology::LeaveOutAbsent() {
         absl::StrCat(entry().name, " is what clients call: it needs a replica"));
   }
   const auto absent = [this](const Wiring& call) { return Find(call.service)->instances() == 0; };
-  for (ServiceSpec& s : services) std::erase_if(s.calls, absent);
+  for (ServiceSpec& s : services) {
+    std::erase_if(s.calls, absent);
+    if (s.instances() > 0) continue;
+    left_out_counts[absl::StrCat(s.name, ".shards")] = absl::StrCat(s.shards);
+    left_out_counts[absl::StrCat(s.name, ".replicas")] = "0";
+  }
   std::erase_if(services, [](const ServiceSpec& s) { return s.instances() == 0; });
   return absl::OkStatus();
 }

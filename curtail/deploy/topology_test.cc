@@ -78,6 +78,8 @@ TEST(TopologyTest, AServiceWithoutReplicasIsNotThere) {
   EXPECT_EQ(t.Find("store"), nullptr);
   EXPECT_TRUE(t.Find("leaf")->calls.empty());
   EXPECT_TRUE(t.Check().ok()) << t.Check();
+  EXPECT_EQ(t.Settings()["store.shards"], "2") << "commands may name it";
+  EXPECT_EQ(t.Settings()["store.replicas"], "0");
   ASSERT_TRUE(t.Set("mid-tier.replicas", "0").ok());
   EXPECT_THAT(t.LeaveOutAbsent().message(), HasSubstr("mid-tier is what clients call"));
 }
