@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -23,7 +25,7 @@ namespace curtail::tool {
 namespace {
 
 struct FailoverFlags {
-  std::string target;  // APP/STORE
+  std::string target;  // APP/STORE, or APP/STORE.SHARD
 };
 
 int Refuse(Console& console, const std::string& problem, const std::string& hint) {
@@ -31,32 +33,53 @@ int Refuse(Console& console, const std::string& problem, const std::string& hint
   return kBadConfig;
 }
 
+// The replicas of one shard of a store that can fail over.
+struct Replicas {
+  int count = 0;
+  std::vector<std::string> command;
+};
+
+// Of the applications' processes: "movie-db-1.0" is replica 0 of shard 1. Sets `stores` to the stores that can fail over.
+std::map<std::string, Replicas> ShardsOf(const UpState& state, const std::string& store,
+                                         std::set<std::string>* stores) {
+  std::map<std::string, Replicas> shards;
+  for (const ProcessState& process : state.processes) {
+    if (process.failover.empty()) continue;
+    stores->insert(process.service);
+    if (process.service != store) continue;
+    const std::string instance = process.name.substr(std::min(process.name.size(), store.size() + 1));
+    Replicas& replicas = shards[instance.substr(0, instance.find('.'))];
+    ++replicas.count;
+    replicas.command = process.failover;
+  }
+  return shards;
+}
+
 // Runs the command that the topology has for the store in this process's place. Returns the exit code if that fails.
 int RunFailover(const FailoverFlags& flags, Console& console) {
   const size_t slash = flags.target.find('/');
   const std::string application = flags.target.substr(0, slash);
-  const std::string store = slash == std::string::npos ? "" : flags.target.substr(slash + 1);
+  const std::string wanted = slash == std::string::npos ? "" : flags.target.substr(slash + 1);
+  const size_t dot = wanted.find('.');
+  const std::string store = wanted.substr(0, dot), shard = dot == wanted.npos ? "" : wanted.substr(dot + 1);
   const absl::StatusOr<UpState> state = ReadUpState(application);
   if (!state.ok())
     return Refuse(console, std::string(Message(state.status())), "curtail ps lists what is up");
-  int replicas = 0;
-  std::vector<std::string> command;
   std::set<std::string> stores;
-  for (const ProcessState& process : state->processes) {
-    if (process.failover.empty()) continue;
-    stores.insert(process.service);
-    if (process.service != store) continue;
-    ++replicas;
-    command = process.failover;
-  }
-  if (command.empty()) {
+  std::map<std::string, Replicas> shards = ShardsOf(*state, store, &stores);
+  if (shards.empty()) {
     return Refuse(
         console,
         absl::StrCat(application, " has no store ", store, " that can fail over",
                      stores.empty() ? "" : absl::StrCat("; there are ", absl::StrJoin(stores, ", "))),
         absl::StrCat("curtail up ", application, " --stores postgresql --set postgresql.replicas=2"));
   }
-  if (replicas < 2) {
+  if (shard.empty() ? shards.size() > 1 : !shards.contains(shard)) {
+    return Refuse(console, absl::StrCat(store, " has ", shards.size(), " shards"),
+                  absl::StrCat("name one: ", application, "/", store, ".", shards.begin()->first));
+  }
+  Replicas& replicas = shard.empty() ? shards.begin()->second : shards[shard];
+  if (replicas.count < 2) {
     return Refuse(console, absl::StrCat(flags.target, " has one replica, and no standby"),
                   absl::StrCat("start the application with --set ", store, ".replicas=2"));
   }
@@ -64,7 +87,7 @@ int RunFailover(const FailoverFlags& flags, Console& console) {
   if (chdir(absl::StrCat("/proc/", state->pid, "/cwd").c_str()) != 0)
     return Refuse(console, absl::StrCat(application, " has just ended"),
                   absl::StrCat("start it again: curtail up ", application));
-  console.Error(std::string(Message(deploy::BecomeProgram(std::move(command)))), "");
+  console.Error(std::string(Message(deploy::BecomeProgram(std::move(replicas.command)))), "");
   return kFailed;
 }
 
@@ -74,7 +97,9 @@ Command AddFailover(CLI::App& app) {
   const auto f = std::make_shared<FailoverFlags>();
   CLI::App* command =
       app.add_subcommand("failover", "Make the standby of a store its primary while the application serves");
-  command->add_option("APP/STORE", f->target, "A store of two replicas, of an application that is up")
+  command
+      ->add_option("APP/STORE", f->target,
+                   "A store of two replicas, of an application that is up; APP/STORE.0: shard 0 of several")
       ->required();
   command->footer(
       "The primary is ended, or killed if it does not answer. The standby becomes the primary, and the "
@@ -84,7 +109,8 @@ Command AddFailover(CLI::App& app) {
       "changes, and the command exits with 104.\n"
       "Examples:\n"
       "  curtail up bank --stores postgresql --set postgresql.replicas=2 --detach\n"
-      "  curtail failover bank/postgresql");
+      "  curtail failover bank/postgresql\n"
+      "  curtail failover media/movie-db.1");
   return {command, [f](const Invocation& given) { return RunFailover(*f, given.console); }};
 }
 
