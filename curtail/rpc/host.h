@@ -63,6 +63,8 @@ class Env {
   size_t Count(std::string_view service) const;
   // The addresses of a store: --store NAME=ADDR,ADDR.
   const std::vector<std::string>& Store(std::string_view store) const;
+  // Where the process serves, as Server::addresses(). Empty before start() of WhileServing().
+  const std::vector<std::string>& addresses() const;
   // Which part of the application's data this instance holds: --shard.
   Shard shard() const;
   // No progress on stderr while it loads: --quiet.

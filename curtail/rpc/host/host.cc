@@ -76,6 +76,7 @@ struct Env::Impl {
     std::function<void()> start, stop;
   };
   std::vector<Work> works;                       // while it serves
+  std::vector<std::string> addresses;            // once it serves
   std::vector<std::unique_ptr<Service>> beside;  // until the server has them
 };
 
@@ -156,6 +157,7 @@ const std::vector<std::string>& Env::Store(std::string_view store) const {
   return found == impl_->stores.end() ? kNone : found->second;
 }
 
+const std::vector<std::string>& Env::addresses() const { return impl_->addresses; }
 Shard Env::shard() const { return impl_->shard; }
 bool Env::quiet() const { return impl_->flags->quiet; }
 const std::vector<std::string>& Env::words() const { return impl_->flags->words; }
@@ -199,6 +201,7 @@ class HostBuilder {
         std::cout << "ready " << address << "\n";
       }
     }
+    for (const Instance& instance : instances_) instance.env->impl_->addresses = (*server)->addresses();
     for (const Instance& instance : instances_) {
       for (const auto& work : instance.env->impl_->works) work.start();  // H5
     }
