@@ -5,18 +5,12 @@
 
 #include <cstdint>
 
+#include "apps/kit/mix.h"
 #include "curtail/base/shard.h"
 
 namespace curtail::recommend {
 
-// 64 well mixed bits (the finalizer of splitmix64), so that what is random depends on no order and no thread.
-inline uint64_t Mix(uint64_t x) {
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
-inline uint64_t Mix(uint64_t a, uint64_t b) { return Mix(Mix(a) ^ b); }
+using apps::Mix;
 
 // True if the shard holds what the user thinks of the item. A rating belongs to one by the hash of both, so that each
 // leaf knows a part of every user's taste and can say something about anybody (docs/design/recommend.md compares).

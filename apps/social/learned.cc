@@ -165,42 +165,4 @@ absl::Status Check(const FollowModel& model) {
   return fits ? absl::OkStatus() : absl::DataLossError("no model of follows: run social train again");
 }
 
-AdFeatures FeaturesOf(uint64_t user, uint64_t ad, std::string_view topic) {
-  uint64_t word = 1;
-  for (const char c : topic) word = Mix(word, static_cast<unsigned char>(c));
-  // The first weight is everybody's.
-  const auto place = [](uint64_t hash) { return 1 + static_cast<uint32_t>(hash % (kAdWeights - 1)); };
-  return {0, place(Mix(1, ad)), place(Mix(2, word)), place(Mix(Mix(3, user), word))};
-}
-
-AdsModel TrainAds(std::span<const AdShown> shown, const AdTraining& training) {
-  std::vector<apps::LogisticCases> cases;
-  for (const AdShown& one : shown) cases.push_back({one.features, one.shown, one.clicked});
-  const std::vector<double> weights = apps::TrainLogistic(cases, kAdWeights, training);
-  AdsModel model;
-  model.mutable_weights()->Assign(weights.begin(), weights.end());
-  return model;
-}
-
-double ClickProbability(const AdsModel& model, const AdFeatures& features) {
-  double sum = 0;
-  for (const uint32_t place : features) sum += double{model.weights(static_cast<int>(place))};
-  return apps::Logistic(sum);
-}
-
-double LogLoss(const AdsModel& model, std::span<const AdShown> shown) {
-  double loss = 0, all = 0;
-  for (const AdShown& one : shown) {
-    const double p = ClickProbability(model, one.features);
-    loss -= one.clicked * std::log(p) + (one.shown - one.clicked) * std::log(1 - p);
-    all += one.shown;
-  }
-  return all == 0 ? 0 : loss / all;
-}
-
-absl::Status Check(const AdsModel& model) {
-  return model.weights_size() == kAdWeights ? absl::OkStatus()
-                                            : absl::DataLossError("no model of ads: run social train again");
-}
-
 }  // namespace curtail::social

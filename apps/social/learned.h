@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// learned.h - models of whom users follow and which ads they click: trained from what happened, pure and repeatable.
+// learned.h - a model of whom users follow: trained from who follows whom, pure and repeatable.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "apps/kit/logistic.h"
 #include "models.pb.h"
 
 namespace curtail::social {
@@ -44,23 +41,5 @@ struct FollowTraining {
 std::vector<uint64_t> BestFor(const FollowModel& model, uint64_t user, size_t count);
 // DATA_LOSS unless the parts fit each other.
 [[nodiscard]] absl::Status Check(const FollowModel& model);
-
-// The features of an ad that a user sees, as places in AdsModel::weights.
-using AdFeatures = std::array<uint32_t, 4>;
-inline constexpr uint32_t kAdWeights = 1 << 16;
-AdFeatures FeaturesOf(uint64_t user, uint64_t ad, std::string_view topic);
-
-// How often an ad was shown to a user, and clicked.
-struct AdShown {
-  AdFeatures features;
-  uint32_t shown = 0, clicked = 0;
-};
-using AdTraining = apps::LogisticTraining;
-AdsModel TrainAds(std::span<const AdShown> shown, const AdTraining& training);
-// That a click follows. REQUIRES: Check() is OK.
-double ClickProbability(const AdsModel& model, const AdFeatures& features);
-// Mean negative log likelihood of a showing.
-double LogLoss(const AdsModel& model, std::span<const AdShown> shown);
-[[nodiscard]] absl::Status Check(const AdsModel& model);
 
 }  // namespace curtail::social

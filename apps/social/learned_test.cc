@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is learned of follows and of ads: planted tastes are found again.
+// What is learned of follows: planted tastes are found again.
 #include "apps/social/learned.h"
 #include "apps/kit/data/model_file.h"
 
@@ -66,37 +66,6 @@ TEST(SocialLearned, RefusesWhatCannotBeLearned) {
   FollowModel broken = *TrainFollows(TwoCircles(8), {});
   broken.mutable_taste()->RemoveLast();
   EXPECT_TRUE(absl::IsDataLoss(Check(broken)));
-  EXPECT_TRUE(absl::IsDataLoss(Check(AdsModel())));
-}
-
-// Users click ads of the topic with their parity in a third of all cases, and others hardly ever.
-std::vector<AdShown> Clicks(uint64_t seed) {
-  Rng rng(seed);
-  std::vector<AdShown> shown;
-  for (uint64_t user = 0; user < 60; ++user) {
-    for (uint64_t ad = 0; ad < 20; ++ad) {
-      AdShown one{.features = FeaturesOf(user, ad, ad % 2 == 0 ? "pears" : "ships"), .shown = 3};
-      for (uint32_t i = 0; i < one.shown; ++i) {
-        one.clicked += rng.Uniform01() < (user % 2 == ad % 2 ? 0.33 : 0.01) ? 1 : 0;
-      }
-      shown.push_back(one);
-    }
-  }
-  return shown;
-}
-
-TEST(SocialLearned, AdsFindThoseWhoClick) {
-  const AdsModel model = TrainAds(Clicks(1), {});
-  ASSERT_TRUE(Check(model).ok());
-  for (const uint64_t user : {2, 3}) {
-    const double pears = ClickProbability(model, FeaturesOf(user, 100, "pears"));  // a new ad
-    const double ships = ClickProbability(model, FeaturesOf(user, 101, "ships"));
-    EXPECT_GT(user == 2 ? pears : ships, 0.2) << user;
-    EXPECT_LT(user == 2 ? ships : pears, 0.1) << user;
-  }
-  // Of clicks that it has not seen: better than the one probability of all, 0.17, whose loss is 0.456.
-  EXPECT_LT(LogLoss(model, Clicks(2)), 0.40);
-  EXPECT_EQ(TrainAds(Clicks(1), {}).SerializeAsString(), model.SerializeAsString());
 }
 
 TEST(SocialLearned, AFileIsReadAgainWhenItIsReplaced) {

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "apps/kit/clicks/shows.h"
 #include "apps/kit/data/folder.h"
 #include "apps/kit/data/model_file.h"
 #include "apps/social/data.h"
@@ -29,35 +30,13 @@ absl::Status LearnFollows(const std::string& folder, const TrainOptions& options
   return apps::WriteMessage(*model, Join(folder, "/", kFollowModelFile));
 }
 
-absl::Status LearnAds(const std::string& folder, const TrainOptions& options) {
-  std::vector<AdShown> shown;
-  uint64_t all = 0, clicked = 0;
-  absl::Status status = apps::LookAtData(folder, "ads", [&](SqlSession& session) {
-    return session.Query(
-        "SELECT shows.user, ad, topic, shown, clicked FROM shows JOIN ads ON ads.id = ad", {},
-        [&](const SqlRow& row) {
-          shown.push_back({FeaturesOf(row.Unsigned(0), row.Unsigned(1), row.Text(2)),
-                           static_cast<uint32_t>(row.Unsigned(3)), static_cast<uint32_t>(row.Unsigned(4))});
-          all += shown.back().shown, clicked += shown.back().clicked;
-        });
-  });
-  if (!status.ok() || shown.empty()) return status;
-  const AdsModel model = TrainAds(shown, options.ads);
-  if (!options.quiet) {
-    std::printf("ads shown %llu times, clicked %llu times: log loss %.4f\n",
-                static_cast<unsigned long long>(all), static_cast<unsigned long long>(clicked),
-                LogLoss(model, shown));
-  }
-  return apps::WriteMessage(model, Join(folder, "/", kAdsModelFile));
-}
-
 }  // namespace
 
 absl::Status Train(const TrainOptions& options) {
   const absl::StatusOr<std::string> folder = apps::DataFolder(kApplication, options.data);
   if (!folder.ok()) return folder.status();
   absl::Status status = LearnFollows(*folder, options);
-  return status.ok() ? LearnAds(*folder, options) : status;
+  return status.ok() ? apps::LearnClicks(*folder, options.ads, options.quiet) : status;
 }
 
 }  // namespace curtail::social

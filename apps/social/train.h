@@ -6,17 +6,17 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "apps/kit/logistic.h"
 #include "apps/social/learned.h"
 
 namespace curtail::social {
 
 inline constexpr char kFollowModelFile[] = "follow.model";
-inline constexpr char kAdsModelFile[] = "ads.model";
 
 struct TrainOptions {
   std::string data = "auto";  // the folder
   FollowTraining follows;
-  AdTraining ads;
+  apps::LogisticTraining ads;
   bool quiet = false;  // nothing on stdout
 };
 

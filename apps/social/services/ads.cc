@@ -7,15 +7,14 @@
 #include <unordered_set>
 
 #include "apps/kit/accounts/gone.h"
+#include "apps/kit/clicks/shows.h"
 #include "apps/kit/data/folder.h"
 #include "apps/kit/data/model_file.h"
 #include "apps/kit/once.h"
 #include "apps/social/data.h"
 #include "apps/social/page.h"
-#include "apps/social/train.h"
 #include "apps/social/urls.h"
 #include "content.curtail.h"
-#include "curtail/base/rng.h"
 #include "curtail/rpc/host.h"
 #include "curtail/rpc/when_all.h"
 #include "models.curtail.h"
@@ -31,10 +30,7 @@ constexpr uint32_t kMostShown = 10;
 const char kAdsSchema[] =
     "CREATE TABLE ads(id INTEGER PRIMARY KEY, owner INTEGER NOT NULL, title TEXT NOT NULL, url TEXT NOT NULL,"
     " topic TEXT NOT NULL) STRICT;"
-    "CREATE INDEX ads_of ON ads(owner);"
-    "CREATE TABLE shows(user INTEGER, ad INTEGER, shown INTEGER NOT NULL, clicked INTEGER NOT NULL,"
-    " PRIMARY KEY(user, ad)) STRICT, WITHOUT ROWID;"
-    "CREATE INDEX shows_of ON shows(ad);";
+    "CREATE INDEX ads_of ON ads(owner);";
 
 struct AdsService final : Ads::CoroutineService {
   AdsService(SqlDatabase& d, std::string path, Env& e) : db(d), file(std::move(path)), env(e) {}
@@ -97,6 +93,7 @@ struct AdsService final : Ads::CoroutineService {
       return s.Query("SELECT id, title, url, topic, owner FROM ads ORDER BY id DESC LIMIT ?1", {kMostAds},
                      [&](const SqlRow& row) {
                        Put(row, &all.emplace_back().ad);
+                       all.back().id = row.Unsigned(0);
                        all.back().owner = row.Unsigned(4);
                        owners.insert(all.back().owner);
                      });
@@ -113,26 +110,19 @@ struct AdsService final : Ads::CoroutineService {
     for (Candidate& one : all) reply->add_ads()->Swap(&one.ad);
     co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
       if (absl::Status gone = apps::CheckThere(s, request.user()); !gone.ok()) return gone;
-      std::vector<SqlValue> shows;
-      for (const Ad& ad : reply->ads()) shows.push_back(request.user()), shows.push_back(ad.id());
-      return s.QueryEach(
-          "INSERT INTO shows SELECT ?1, ?2, 1, 0 WHERE EXISTS (SELECT 1 FROM ads WHERE id = ?2) "
-          "ON CONFLICT(user, ad) DO UPDATE SET shown = shows.shown + 1",
-          2, shows, [](size_t, const SqlRow&) {});
+      std::vector<uint64_t> ids;
+      for (const Ad& ad : reply->ads()) ids.push_back(ad.id());
+      return apps::CountShown(s, request.user(), ids);
     });
   }
 
   Coroutine Click(Context& ctx, const AdOfUser& request, Ad* reply) override {
     co_return co_await apps::WriteOnce(db, ctx, request.user(), reply, [&](SqlSession& s) {
-      absl::Status status =
-          s.Execute("UPDATE shows SET clicked = clicked + 1 WHERE user = ?1 AND ad = ?2 AND clicked < shown",
-                    {request.user(), request.ad().id()});
-      if (!status.ok()) return status;
-      if (s.changes() == 0) {
-        status = apps::CheckThere(s, request.user());
-        status.Update(absl::FailedPreconditionError("the ad was not shown to the user so often"));
-        return status;
+      absl::Status status = apps::CountClick(s, request.user(), request.ad().id());
+      if (absl::IsFailedPrecondition(status)) {
+        if (absl::Status gone = apps::CheckThere(s, request.user()); !gone.ok()) return gone;
       }
+      if (!status.ok()) return status;
       return s.Query("SELECT id, title, url, topic FROM ads WHERE id = ?1", {request.ad().id()},
                      [&](const SqlRow& row) { Put(row, reply); });
     });
@@ -153,23 +143,17 @@ struct AdsService final : Ads::CoroutineService {
 
   struct Candidate {
     Ad ad;
-    uint64_t owner = 0;
+    uint64_t id = 0, owner = 0;
     double probability = 0.5;
   };
 
-  // Leaves `limit` of them, of equal ones the newer. The last of several is drawn, so that all are seen now and then.
   void Choose(uint64_t viewer, size_t limit, std::vector<Candidate>* all) {
     if (const auto model = file.Get(); model.ok()) {
       for (Candidate& one : *all)
-        one.probability = ClickProbability(**model, FeaturesOf(viewer, one.ad.id(), one.ad.topic()));
+        one.probability =
+            apps::ClickProbability(**model, apps::ClickFeaturesOf(viewer, one.id, one.ad.topic()));
     }
-    std::ranges::sort(*all, [](const Candidate& a, const Candidate& b) {
-      return a.probability != b.probability ? a.probability > b.probability : a.ad.id() > b.ad.id();
-    });
-    if (all->size() <= limit) return;
-    Rng rng(draws.fetch_add(1, std::memory_order_relaxed));
-    if (limit > 1) std::swap((*all)[limit - 1], (*all)[limit - 1 + rng.Below(all->size() - limit + 1)]);
-    all->resize(limit);
+    apps::ChooseAds(limit, draws.fetch_add(1, std::memory_order_relaxed), all);
   }
 
   static void Put(const SqlRow& row, Ad* ad) {
@@ -185,7 +169,7 @@ struct AdsService final : Ads::CoroutineService {
   }
 
   SqlDatabase& db;
-  apps::ModelFile<AdsModel> file;
+  apps::ModelFile<apps::ClickModel> file;
   Env& env;
   const UniqueId::Stub unique_id = env.Stub<UniqueId>("unique-id");
   const BlockUser::Stub block_user = env.Stub<BlockUser>("block-user");
@@ -197,9 +181,11 @@ HostedService HostedAds() {
   return apps::HostedOnData(kApplication, "ads", [](Env& env, const apps::DataOptions& data) -> MadeService {
     const absl::StatusOr<std::string> folder = apps::DataFolder(kApplication, data.folder);
     if (!folder.ok()) return folder.status();
-    auto db = apps::OpenData(env, data, "ads", {kAdsSchema, apps::kGoneSchema, apps::kOnceSchema});
+    auto db =
+        apps::OpenData(env, data, "ads",
+                       {std::string(kAdsSchema) + apps::kShowsSchema, apps::kGoneSchema, apps::kOnceSchema});
     if (!db.ok()) return db.status();
-    return std::make_unique<AdsService>(**db, Join(*folder, "/", kAdsModelFile), env);
+    return std::make_unique<AdsService>(**db, Join(*folder, "/", apps::kClickModelFile), env);
   });
 }
 
