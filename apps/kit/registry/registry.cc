@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/kit/registry/registry.h"
+
+#include <chrono>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "apps/kit/jobs/finisher.h"
+#include "curtail/base/clock.h"
+#include "curtail/base/mutex.h"
+#include "curtail/base/strings.h"
+#include "curtail/rpc/context.h"
+#include "curtail/rpc/coroutine.h"
+
+namespace curtail::apps {
+namespace {
+
+constexpr char kRegistryName[] = "service-discovery";
+constexpr Nanos kLease = std::chrono::seconds(3), kRenewal = std::chrono::seconds(1);
+constexpr Nanos kAge = std::chrono::milliseconds(200);       // of an answer
+constexpr Nanos kPatience = std::chrono::milliseconds(900);  // of a call of an instance
+constexpr size_t kMostInstances = 10'000, kMostNameBytes = 64, kMostAddressBytes = 256;
+
+struct RegistryService final : Registry::CoroutineService {
+  Coroutine Register(Context&, const Registration& request, Nothing*) override {
+    const auto fits = [](const std::string& text, size_t most) {
+      return !text.empty() && text.size() <= most;
+    };
+    if (!fits(request.service(), kMostNameBytes) || !fits(request.address(), kMostAddressBytes))
+      co_return absl::InvalidArgumentError(
+          Join("a service has 1 to ", kMostNameBytes, " bytes, and an address 1 to ", kMostAddressBytes));
+    const MutexLock lock(mu);
+    DropExpired();
+    const std::pair key(request.service(), request.address());
+    if (instances.size() >= kMostInstances && !instances.contains(key))
+      co_return absl::ResourceExhaustedError(Join("there are ", kMostInstances, " instances"));
+    instances.insert_or_assign(key, Deadline::In(kLease));
+    co_return absl::OkStatus();
+  }
+
+  Coroutine Leave(Context&, const Registration& request, Nothing*) override {
+    const MutexLock lock(mu);
+    instances.erase({request.service(), request.address()});
+    co_return absl::OkStatus();
+  }
+
+  Coroutine List(Context&, const RegistryQuery& request, RegisteredServices* reply) override {
+    const MutexLock lock(mu);
+    DropExpired();
+    for (const auto& [key, lease] : instances) {
+      const auto& [service, address] = key;
+      if (!request.service().empty() && request.service() != service) continue;
+      if (reply->services().empty() || reply->services().rbegin()->service() != service)
+        reply->add_services()->set_service(service);
+      reply->mutable_services()->rbegin()->add_addresses(address);
+    }
+    co_return absl::OkStatus();
+  }
+
+  void DropExpired() CURTAIL_REQUIRES(mu) {
+    std::erase_if(instances, [](const auto& one) { return one.second.Expired(); });
+  }
+
+  std::vector<DeclaredPath> Paths() const override { return {{"Register", {}}, {"Leave", {}}, {"List", {}}}; }
+
+  Mutex mu;
+  // By service and address: until when it is listed.
+  std::map<std::pair<std::string, std::string>, Deadline> instances CURTAIL_GUARDED_BY(mu);
+};
+
+// The addresses of this process, which register as instances of a service.
+class Instances {
+ public:
+  Instances(Env& env, std::string service)
+      : env_(env),
+        registry_(env.Stub<Registry>(kRegistryName)),
+        service_(std::move(service)),
+        renewing_([this](auto) { return ForEach(&Registry::Stub::Register); }, kRenewal) {
+    env.WhileServing([] {},
+                     [this] { ForEach(&Registry::Stub::Leave).IgnoreError(); });  // after the last renewal
+    renewing_.WorkWhileServing(env);
+  }
+
+ private:
+  using Call = absl::Status (Registry::Stub::*)(Context&, const Registration&, Nothing*,
+                                                ReplyMetadata*) const;
+
+  absl::Status ForEach(Call call) {
+    absl::Status status;
+    for (const std::string& address : env_.addresses()) {
+      Registration one;
+      one.set_service(service_), one.set_address(address);
+      Nothing ignored;
+      Context ctx(kPatience);
+      status.Update((registry_.*call)(ctx, one, &ignored, /*metadata=*/nullptr));
+    }
+    return status;
+  }
+
+  Env& env_;
+  const Registry::Stub registry_;
+  const std::string service_;
+  Finisher renewing_;
+};
+
+class RegistryResolver final : public Resolver {
+ public:
+  RegistryResolver(Channel* registry, std::string service)
+      : registry_(registry), service_(std::move(service)) {}
+
+  absl::StatusOr<std::vector<Address>> Resolve() override {
+    RegistryQuery query;
+    query.set_service(service_);
+    RegisteredServices found;
+    Context ctx(kPatience);
+    if (absl::Status status = registry_.List(ctx, query, &found); !status.ok()) return status;
+    std::vector<Address> all;
+    for (const RegisteredService& one : found.services()) {
+      for (const std::string& text : one.addresses()) {
+        const absl::StatusOr<Address> address = Address::Resolve(text);
+        if (address.ok()) all.push_back(*address);
+      }
+    }
+    if (all.empty()) return absl::UnavailableError(Join("no instance of ", service_, " is registered"));
+    return all;
+  }
+  Nanos max_age() const override { return kAge; }
+
+ private:
+  const Registry::Stub registry_;
+  const std::string service_;
+};
+
+}  // namespace
+
+HostedService HostedRegistry() {
+  return {.name = kRegistryName,
+          .make = [](Env&) -> MadeService { return std::make_unique<RegistryService>(); }};
+}
+
+void RegisterWhileServing(Env& env, const std::string& service) {
+  env.Keep(std::make_unique<Instances>(env, service));
+}
+
+std::shared_ptr<Resolver> FollowRegistry(Channel* registry, std::string service) {
+  return std::make_shared<RegistryResolver>(registry, std::move(service));
+}
+
+}  // namespace curtail::apps
