@@ -90,13 +90,16 @@ WordQuery QueryOf(const std::string& text) {
   return query;
 }
 
+bool HasBounds(const TextIndex::Query& asked) { return asked.least != 0 || asked.greatest != UINT64_MAX; }
+bool IsNarrowed(const TextIndex::Query& asked) { return !asked.tag.empty() || HasBounds(asked); }
+
 // `words` with the tag and the number that are asked for; scores stay.
 void Narrow(const TextIndex::Query& asked, Xapian::Query* words) {
   if (!asked.tag.empty()) {
     const Xapian::Query tagged(TermOf(asked.tag));
     *words = Xapian::Query(Xapian::Query::OP_FILTER, *words, tagged);
   }
-  if (asked.least != 0 || asked.greatest != UINT64_MAX) {
+  if (HasBounds(asked)) {
     const Xapian::Query between(Xapian::Query::OP_VALUE_RANGE, kNumberSlot, BytesOf(asked.least),
                                 BytesOf(asked.greatest));
     *words = Xapian::Query(Xapian::Query::OP_FILTER, *words, between);
@@ -218,6 +221,17 @@ struct TextIndex::Impl {
     return absl::OkStatus();
   }
 
+  // Search(), again while commits end it.
+  absl::Status SearchOnceUnchanged(const WordQuery& words, bool even, const Query& asked, Hits* hits) {
+    absl::Status status;
+    int tries = kTries;
+    do {
+      hits->clear();
+      status = Guard([&] { return Search(words, even, asked, hits); });
+    } while (absl::IsAborted(status) && --tries > 0);
+    return absl::IsAborted(status) ? absl::UnavailableError("the index changes too fast; try again") : status;
+  }
+
   // An index of an older version becomes one of this, in one transaction.
   void Upgrade() CURTAIL_REQUIRES(write_mu) {
     if (writer.get_metadata(kFormatKey) == kFormat) return;
@@ -283,6 +297,7 @@ absl::Status TextIndex::Find(const Query& query, std::vector<Hit>* hits) const {
   hits->clear();
   const std::string folded = Folded(query.text);
   WordQuery words = QueryOf(folded);
+  if (words.count == 0 && IsNarrowed(query)) return FindAll(query, hits);
   if (words.count == 0 || words.count > kMostWords) {
     return absl::InvalidArgumentError(
         Join("the query has ", words.count, " different words; 1 to ", kMostWords, " are taken"));
@@ -296,13 +311,15 @@ absl::Status TextIndex::Find(const Query& query, std::vector<Hit>* hits) const {
     words.repeating |= as_written.repeating;
   }
   Narrow(query, &words.all);
-  absl::Status status;
-  int tries = kTries;
-  do {
-    hits->clear();
-    status = Guard([&] { return impl_->Search(words, even, query, hits); });
-  } while (absl::IsAborted(status) && --tries > 0);
-  return absl::IsAborted(status) ? absl::UnavailableError("the index changes too fast; try again") : status;
+  return impl_->SearchOnceUnchanged(words, even, query, hits);
+}
+
+absl::Status TextIndex::FindAll(Query query, std::vector<Hit>* hits) const {
+  query.newest = true;
+  WordQuery all;
+  all.all = Xapian::Query::MatchAll;
+  Narrow(query, &all.all);
+  return impl_->SearchOnceUnchanged(all, /*even=*/true, query, hits);
 }
 
 }  // namespace curtail::apps

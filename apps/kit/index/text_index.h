@@ -52,11 +52,13 @@ class TextIndex {
   // All of them or none. Queries that begin afterwards see them. Later changes of a text replace earlier ones.
   [[nodiscard]] absl::Status Apply(std::span<const Change> changes);
   // Sets `hits` to the best texts that hold all words, the best first, of equal scores the newer. Further errors:
-  // INVALID_ARGUMENT unless the text has 1 to kMostWords different words.
+  // INVALID_ARGUMENT unless the text has 1 to kMostWords different words. Without a word, but with a tag or a bound of the numbers, it
+  // finds the newest of all texts that have those.
   [[nodiscard]] absl::Status Find(const Query& query, std::vector<Hit>* hits) const;
 
  private:
   struct Impl;
+  absl::Status FindAll(Query query, std::vector<Hit>* hits) const;
   explicit TextIndex(std::unique_ptr<Impl> impl);
   const std::unique_ptr<Impl> impl_;
 };

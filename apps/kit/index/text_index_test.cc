@@ -79,6 +79,8 @@ TEST_F(TextIndexTest, NarrowsByTagAndNumber) {
   EXPECT_THAT(find({.least = 1950, .greatest = 1960}), ElementsAre(1, 2));
   EXPECT_THAT(find({.tag = "War", .greatest = 1959}), ElementsAre(1));
   EXPECT_THAT(find({.tag = "war"}), IsEmpty());
+  EXPECT_THAT(Find(*index, {.limit = 9, .tag = "War"}), ElementsAre(2, 1)) << "without words the newest";
+  EXPECT_THAT(Find(*index, {.text = " . ", .limit = 1, .least = 1}), ElementsAre(2));
 }
 
 TEST_F(TextIndexTest, KeepsWhatWasAppliedLast) {
