@@ -57,30 +57,39 @@ Coroutine Cache::Set(Context& ctx, const std::vector<std::string>& keys,
 Coroutine ReadRows(Context& ctx, Cache* cache, SqlDatabase& db, std::string_view prefix,
                    std::vector<uint64_t> ids, std::string_view sql,
                    std::function<void(uint64_t id, std::string_view bytes)> put) {
+  const std::vector<SqlDatabase*> one(1, &db);
+  co_return co_await ReadRows(
+      ctx, cache, one, [](uint64_t, size_t) { return true; }, prefix, std::move(ids), sql, std::move(put));
+}
+
+Coroutine ReadRows(Context& ctx, Cache* cache, const std::vector<SqlDatabase*>& dbs,
+                   std::function<bool(uint64_t id, size_t i)> in, std::string_view prefix,
+                   std::vector<uint64_t> ids, std::string_view sql,
+                   std::function<void(uint64_t id, std::string_view bytes)> put) {
   std::vector<std::optional<std::string>> found(ids.size());
-  std::vector<std::string> keys;
+  std::vector<std::string> keys, new_keys, new_values;
   if (cache != nullptr) {
     for (const uint64_t id : ids) keys.push_back(Join(prefix, id));
     (co_await cache->Get(ctx, keys, &found)).IgnoreError();
   }
-  std::vector<size_t> missed;
-  std::vector<SqlValue> asked;
-  for (size_t i = 0; i < ids.size(); ++i) {
-    if (!found[i]) missed.push_back(i), asked.emplace_back(ids[i]);
-  }
-  std::vector<std::string> new_keys, new_values;
-  if (!missed.empty()) {
-    absl::Status status = co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
+  for (size_t i = 0; i < dbs.size(); ++i) {
+    std::vector<size_t> missed;
+    std::vector<SqlValue> asked;
+    for (size_t at = 0; at < ids.size(); ++at) {
+      if (!found[at] && in(ids[at], i)) missed.push_back(at), asked.emplace_back(ids[at]);
+    }
+    if (missed.empty()) continue;
+    absl::Status status = co_await dbs[i]->Reading(ctx.deadline(), [&](SqlSession& s) {
       return s.QueryEach(sql, 1, asked,
                          [&](size_t run, const SqlRow& row) { found[missed[run]] = row.Text(0); });
     });
     if (!status.ok()) co_return status;
-    for (const size_t i : missed) {
-      if (cache != nullptr && found[i]) new_keys.push_back(keys[i]), new_values.push_back(*found[i]);
+    for (const size_t at : missed) {
+      if (cache != nullptr && found[at]) new_keys.push_back(keys[at]), new_values.push_back(*found[at]);
     }
   }
-  for (size_t i = 0; i < ids.size(); ++i) {
-    if (found[i]) put(ids[i], *found[i]);
+  for (size_t at = 0; at < ids.size(); ++at) {
+    if (found[at]) put(ids[at], *found[at]);
   }
   if (cache != nullptr) (co_await cache->Add(ctx, new_keys, new_values)).IgnoreError();
   co_return absl::OkStatus();

@@ -48,5 +48,10 @@ class Cache {
 Coroutine ReadRows(Context& ctx, Cache* cache, SqlDatabase& db, std::string_view prefix,
                    std::vector<uint64_t> ids, std::string_view sql,
                    std::function<void(uint64_t id, std::string_view bytes)> put);
+// The same of data in several databases: `in(id, i)` is true if database i may have the row.
+Coroutine ReadRows(Context& ctx, Cache* cache, const std::vector<SqlDatabase*>& dbs,
+                   std::function<bool(uint64_t id, size_t i)> in, std::string_view prefix,
+                   std::vector<uint64_t> ids, std::string_view sql,
+                   std::function<void(uint64_t id, std::string_view bytes)> put);
 
 }  // namespace curtail::apps

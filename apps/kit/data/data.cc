@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <system_error>
 #include <utility>
 
@@ -95,16 +96,48 @@ absl::Status LookAtData(const std::string& folder, std::string_view service, Sql
   return SqlDatabase::Look(sql, work);
 }
 
-absl::StatusOr<SqlDatabase*> OpenData(Env& env, const DataOptions& options, std::string_view service,
-                                      std::vector<std::string> migrations, std::string_view of) {
-  std::string servers;
-  for (const std::string& server : StoreOf(env, of, "postgresql"))
-    servers += Join(servers.empty() ? "" : ",", server);
-  auto opened = OpenData(options, service, std::move(migrations), servers);
+namespace {
+
+std::string ListOf(std::span<const std::string> servers) {
+  std::string list;
+  for (const std::string& server : servers) list += Join(list.empty() ? "" : ",", server);
+  return list;
+}
+
+absl::StatusOr<SqlDatabase*> KeepWhileServing(Env& env, absl::StatusOr<std::unique_ptr<SqlDatabase>> opened) {
   if (!opened.ok()) return opened.status();
   SqlDatabase* const db = &env.Keep(*std::move(opened));
   env.WhileServing([] {}, [db] { db->Stop(); });
   return db;
+}
+
+}  // namespace
+
+absl::StatusOr<SqlDatabase*> OpenData(Env& env, const DataOptions& options, std::string_view service,
+                                      std::vector<std::string> migrations, std::string_view of) {
+  const std::string servers = ListOf(StoreOf(env, of, "postgresql"));
+  return KeepWhileServing(env, OpenData(options, service, std::move(migrations), servers));
+}
+
+absl::StatusOr<std::vector<SqlDatabase*>> OpenShards(Env& env, const DataOptions& options,
+                                                     std::string_view service, std::string_view store,
+                                                     uint32_t shards, std::vector<std::string> migrations) {
+  const std::span<const std::string> servers = env.Store(store);
+  std::vector<SqlDatabase*> all;
+  if (!servers.empty() && servers.size() % shards != 0)
+    return absl::InvalidArgumentError(
+        Join("--store ", store, " has ", servers.size(), " addresses, of ", shards, " shards"));
+  const size_t replicas = servers.size() / shards;
+  for (uint32_t shard = 0; shard < (servers.empty() ? 1 : shards); ++shard) {
+    absl::StatusOr<SqlDatabase*> db =
+        servers.empty()
+            ? OpenData(env, options, service, migrations)
+            : KeepWhileServing(env, OpenData(options, service, migrations,
+                                             ListOf(servers.subspan(shard * replicas, replicas))));
+    if (!db.ok()) return db.status();
+    all.push_back(*db);
+  }
+  return all;
 }
 
 HostedService HostedOnData(const std::string& application, std::string name,

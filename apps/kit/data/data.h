@@ -72,6 +72,12 @@ inline absl::StatusOr<SqlDatabase*> OpenData(Env& env, const DataOptions& option
   return OpenData(env, options, service, std::move(migrations), /*of=*/service);
 }
 
+// The data of a service in `shards` servers: a schema in each shard of the store `store`, of which the Env has the addresses of equally many
+// replicas a shard, shard 0 first. Without that store it is what OpenData() opens, alone.
+absl::StatusOr<std::vector<SqlDatabase*>> OpenShards(Env& env, const DataOptions& options,
+                                                     std::string_view service, std::string_view store,
+                                                     uint32_t shards, std::vector<std::string> migrations);
+
 // A service with AddDataFlags(), made of what these give.
 HostedService HostedOnData(const std::string& application, std::string name,
                            std::function<MadeService(Env& env, const DataOptions& data)> make);

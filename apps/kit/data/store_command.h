@@ -19,7 +19,8 @@ HostCommand StoreCommand(const std::string& application, const std::string& name
                          BecomeStore become);
 
 // `APPLICATION postgresql`: a schema a service, instead of its file. With `--of SERVICE` it is the server of one service, on FOLDER/SERVICE-postgresql. `--replicas SOCKET,SOCKET`: one of a primary and its
-// standby, which `--failover` exchanges.
+// standby, which `--failover` exchanges. `--shard 1/2`: shard 1 of two, on a folder of its own; `--replicas` then has the sockets of shard 0
+// first.
 HostCommand PostgresqlCommand(const std::string& application);
 
 }  // namespace curtail::apps
