@@ -12,7 +12,21 @@
 
 namespace curtail::apps {
 
-// The initial metadata of `parts`, and its messages, each of which it sends when `query` asks for one.
+// Sends on the initial metadata of `parts`, and its messages.
+template <class Part>
+Coroutine ForwardParts(Context& ctx, AsyncClientReader<Part> parts, AsyncStreamWriter<Part>& stream) {
+  const Metadata head = co_await parts.InitialMetadata();
+  for (const auto& [key, value] : head) ctx.AddInitialMetadata(key, value);
+  if (!head.empty()) stream.SendInitialMetadata();  // also of an answer without a part
+  for (Part part; co_await parts.Read(&part);) {
+    if (co_await stream.Write(part)) continue;
+    parts.Cancel();
+    break;
+  }
+  co_return co_await parts.Finish();
+}
+
+// The same, and each message when `query` asks for one.
 template <class Query, class Part>
 Coroutine ForwardParts(Context& ctx, AsyncClientStream<Query, Part> parts, const Query& query,
                        AsyncStreamWriter<Part>& stream) {

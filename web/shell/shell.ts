@@ -52,6 +52,12 @@ function drawLinks(user: string, current: string): void {
   replace(byId("nav"), ...links);
 }
 
+// Of the view that is shown: for views that learn their titles from the server.
+export function retitle(title: string): void {
+  document.title = `${title} – ${application.title}`;
+  byId("h-view").textContent = title;
+}
+
 // Shows the view of the address, from its beginning.
 export function show(): void {
   const user = session(), { title, tools = [], above = [] } = application;
@@ -65,9 +71,8 @@ export function show(): void {
   document.title = title;
   if (!user) return replace(byId("content"));
   const view = application.views[kind]!(what, visit.signal);
-  document.title = `${view.title} – ${title}`;
+  retitle(view.title);
   drawLinks(user.name, `#/${kind}${what ? `/${what}` : ""}`);
-  byId("h-view").textContent = view.title;
   replace(byId("actions"), ...(view.actions ?? []));
   replace(byId("content"), ...view.content);
   void attempt(() => view.load());

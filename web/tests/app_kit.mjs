@@ -51,7 +51,7 @@ export async function play(curtail, application, title, settings, story) {
     const url = `http://${addressOf("load-balancer")}/`;
     browser = await launch();
     const [ann, bob] = [await openPage(browser, url, said), await openPage(browser, url, said)];
-    for (const page of [ann, bob]) page.on("request", (request) => assert.ok(request.url().startsWith(url) || request.url().startsWith("data:"), request.url()));
+    for (const page of [ann, bob]) page.on("request", (request) => assert.ok(request.url().startsWith(url) || ["data:", `blob:${url}`].some((own) => request.url().startsWith(own)), request.url()));
     await story({ ann, bob, browser, env, url, addressOf });
     assert.deepEqual(said, [], "the console");
     await expectNoInlineScript(bob, title);
