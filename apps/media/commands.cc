@@ -9,6 +9,7 @@
 #include "apps/media/audit.h"
 #include "apps/media/data.h"
 #include "apps/media/fill.h"
+#include "apps/media/instances.h"
 #include "apps/media/maintain.h"
 #include "apps/media/train.h"
 #include "apps/media/videos.h"
@@ -53,6 +54,11 @@ void AddFlags(Flags& flags, MaintainOptions& options) {
   flags.Add("--timeout", &options.timeout_s, "Seconds that it may take", {1, 86400});
 }
 
+void AddFlags(Flags& flags, InstancesOptions& options) {
+  apps::AddTargetFlags(flags, &options.target, "Address of the service");
+  flags.Add("--of", &options.service, "A service: front-end or streaming [all]");
+}
+
 void AddFlags(Flags& flags, NginxOptions& options) {
   options.data.application = kApplication;
   flags.Add("--data", &options.data.folder, "Folder of the stores");
@@ -71,6 +77,11 @@ std::vector<HostCommand> Commands() {
       apps::CommandOf<std::string>(
           "audit", "Check wallets and rentals, while no user acts; exit 99 names the first row that is wrong",
           "media audit --data FOLDER", AddFlags, Audit),
+      apps::CommandOf<InstancesOptions>(
+          "instances",
+          "List the addresses at which clients call services, as the service `service-discovery` has them",
+          "media instances --target ADDRESS --of streaming  # as curtail ps shows it", AddFlags,
+          PrintInstances),
       apps::CommandOf<RenderOptions>(
           "render", "Render the videos of the movies that are not there, by ffmpeg",
           "media render --data FOLDER --videos 8 --seconds 60", AddFlags, RenderVideos),
@@ -81,7 +92,7 @@ std::vector<HostCommand> Commands() {
           "nginx", "Serve the videos by an nginx in this process's place, to those who have a pass",
           "media nginx --listen 127.0.0.1:9000 --check 127.0.0.1:8000", AddFlags, BecomeNginx),
       apps::CommandOf<TrainOptions>(
-          "train", "Learn from reviews which movies users like, and print the error for reviews held out",
+          "train", "Learn which movies users like and which ads they click, and print how good that is",
           "media train  # a movie-recommender that is up uses it at once", AddFlags, Train),
       apps::PostgresqlCommand(kApplication)};
 }

@@ -16,6 +16,9 @@
 namespace curtail::media {
 namespace {
 
+constexpr uint32_t kRentedDays = 30;
+constexpr uint64_t kLeastDeposit = 100'000;  // cents of a user who can afford many rentals
+
 class MediaFiller {
  public:
   MediaFiller(const FillOptions& options, std::vector<Film> films)
@@ -63,6 +66,18 @@ class MediaFiller {
     if (absl::IsAlreadyExists(status)) status = stub.FindMovie(finding, title, &added);
     known_[number].id = added.id();
     return status;
+  }
+
+  // A movie for a month, for streams of a load test.
+  absl::Status RentMovie(uint64_t number, const Media::Stub& stub) {
+    RentRequest request;
+    request.set_token(users_[number].token);
+    request.set_movie(known_[number % known_.size()].id);
+    request.set_days(kRentedDays);
+    Rental rental;
+    Context ctx(FromSeconds(options_.timeout_s));
+    users_[number].more.push_back(Join(request.movie()));
+    return stub.RentMovie(ctx, request, &rental);
   }
 
   absl::Status WriteReview(uint64_t number, const Media::Stub& stub) const {
@@ -117,8 +132,10 @@ absl::Status Fill(const FillOptions& options) {
     });
   };
   absl::Status status = all("users", options.users, &MediaFiller::Enter);
-  if (status.ok()) status = apps::WriteLoadUsers(*folder, filler.users());
   if (status.ok()) status = all("movies", movies, &MediaFiller::AddMovie);
+  if (status.ok() && movies > 0 && options.deposit >= kLeastDeposit)
+    status = all("rentals", options.users, &MediaFiller::RentMovie);
+  if (status.ok()) status = apps::WriteLoadUsers(*folder, filler.users());
   if (status.ok()) status = WriteKnownFilms(*folder, filler.known());
   return status.ok() ? all("reviews", movies == 0 ? 0 : options.reviews, &MediaFiller::WriteReview) : status;
 }

@@ -68,7 +68,9 @@ std::vector<Film> GenerateFilms(uint64_t seed, uint64_t count) {
       if (part > 0) film.set_title(Join(film.title(), " ", part + 1));
       film.set_year(static_cast<uint32_t>(1920 + rng.Below(80)));
     }
-    for (int genre = 0; genre < 2; ++genre) film.add_genres(std::string(AnyOf(kGenres, rng)));
+    film.add_genres(std::string(AnyOf(kGenres, rng)));
+    if (const std::string_view other = AnyOf(kGenres, rng); other != film.genres(0))
+      film.add_genres(std::string(other));
     for (uint64_t left = 2 + rng.Below(4); left > 0; --left)
       film.add_cast(Join(AnyOf(kFirstNames, rng), " ", AnyOf(kLastNames, rng)));
     film.set_extract(GenerateText(rng, 318));  // as long as the average of Wikipedia's

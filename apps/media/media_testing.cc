@@ -4,6 +4,8 @@
 #include <sys/wait.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
 #include "apps/kit/testing/start_app.h"
 #include "curtail/base/strings.h"
@@ -126,6 +128,31 @@ absl::Status MediaTest::RefundRental(size_t user, uint64_t rental, Rental* reply
   request.set_token(users_[user].token), request.set_rental(rental);
   Context ctx(patience);
   return media().RefundRental(ctx, request, reply);
+}
+
+std::string MediaTest::SegmentOf(int video, int number) {
+  constexpr size_t kBytes = 300'000;  // more than a message of the stream
+  return std::string(kBytes, static_cast<char>('a' + 10 * video + number));
+}
+
+void MediaTest::WriteVideos() const {
+  for (int video = 0; video < 2; ++video) {
+    const std::string folder = Join(Folder(), "/videos/", video);
+    std::filesystem::create_directories(folder + "/300k");
+    for (int i = 0; i < 2; ++i) std::ofstream(Join(folder, "/300k/seg00", i, ".ts")) << SegmentOf(video, i);
+    std::ofstream(folder + "/poster.png") << "\x89PNG\r\n\x1a\n" << video;
+    std::ofstream(folder + "/300k/index.m3u8")
+        << "#EXTM3U\n#EXTINF:4.000000,\nseg000.ts\n#EXTINF:3.520000,\nseg001.ts\n#EXT-X-ENDLIST\n";
+    std::ofstream(folder + "/main.m3u8")
+        << "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=300000,RESOLUTION=320x180\n300k/index.m3u8\n";
+  }
+}
+
+absl::Status MediaTest::OpenStream(size_t user, size_t film, StreamTicket* ticket, Nanos patience) const {
+  MovieRequest request;
+  request.set_token(users_[user].token), request.set_movie(films_[film].id);
+  Context ctx(patience);
+  return media().OpenStream(ctx, request, ticket);
 }
 
 int64_t MediaTest::CentsOf(size_t user) const {

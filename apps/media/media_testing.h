@@ -55,6 +55,12 @@ class MediaTest : public testing::Test {
   absl::Status RentMovie(size_t user, size_t film, uint32_t days, Rental* rental, const std::string& key = {},
                          Nanos patience = kMaxTestWait) const;
   absl::Status RefundRental(size_t user, uint64_t rental, Rental* reply, Nanos patience = kMaxTestWait) const;
+  // Two videos of two segments, in the form that `media render` gives them; only their bytes are not a picture's.
+  void WriteVideos() const;
+  static std::string SegmentOf(int video, int number);
+  absl::Status OpenStream(size_t user, size_t film, StreamTicket* ticket,
+                          Nanos patience = kMaxTestWait) const;
+
   // Fail the test if they fail. The newest rental first.
   int64_t CentsOf(size_t user) const;
   std::vector<Rental> RentalsOf(size_t user) const;

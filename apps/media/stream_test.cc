@@ -27,37 +27,13 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-constexpr size_t kSegmentBytes = 300'000;  // more than a message of the stream
-
-std::string SegmentOf(int video, int number) {
-  return std::string(kSegmentBytes, static_cast<char>('a' + 10 * video + number));
-}
-
-// Writes files with a form that `media render` gives them; only their bytes are not a picture's.
-void WriteVideo(const std::string& folder, int video) {
-  std::filesystem::create_directories(folder + "/300k");
-  std::ofstream(folder + "/main.m3u8")
-      << "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=300000,RESOLUTION=320x180\n300k/index.m3u8\n";
-  std::ofstream(folder + "/300k/index.m3u8")
-      << "#EXTM3U\n#EXTINF:4.000000,\nseg000.ts\n#EXTINF:3.520000,\nseg001.ts\n#EXT-X-ENDLIST\n";
-  for (int i = 0; i < 2; ++i) std::ofstream(Join(folder, "/300k/seg00", i, ".ts")) << SegmentOf(video, i);
-  std::ofstream(folder + "/poster.png") << "\x89PNG\r\n\x1a\n" << video;
-}
-
 class Streams : public MediaTest {
  protected:
   void SetUp() override {
     MediaTest::SetUp();
-    for (int video = 0; video < 2; ++video) WriteVideo(Join(Folder(), "/videos/", video), video);
+    WriteVideos();
     streaming_ = Connect("streaming");
     while (films_[other_].id % 2 == films_[0].id % 2) ++other_;  // with the other video
-  }
-
-  absl::Status Open(size_t user, size_t film, StreamTicket* ticket) const {
-    MovieRequest request;
-    request.set_token(users_[user].token), request.set_movie(films_[film].id);
-    Context ctx(kMaxTestWait);
-    return media().OpenStream(ctx, request, ticket);
   }
 
   // Asks for a file as a player does. Returns its bytes, or the error.
@@ -68,8 +44,20 @@ class Streams : public MediaTest {
     std::string bytes;
     for (google::api::HttpBody part; reader.Read(&part);) bytes += part.data();
     const absl::Status status = reader.Finish();
+    ExpectSameOfFrontEnd(pass, range, status.code(), bytes);
     if (!status.ok()) return status;
     return bytes;
+  }
+  // The page's player asks the front end.
+  void ExpectSameOfFrontEnd(const StreamPass& pass, const std::string& range, absl::StatusCode code,
+                            const std::string& expected) const {
+    Context ctx(kMaxTestWait);
+    if (!range.empty()) ctx.AddMetadata("range", range);
+    auto reader = media().GetStreamFile(ctx, pass);
+    std::string bytes;
+    for (google::api::HttpBody part; reader.Read(&part);) bytes += part.data();
+    EXPECT_EQ(reader.Finish().code(), code) << pass.file();
+    EXPECT_TRUE(bytes == expected) << pass.file();
   }
   absl::StatusCode CodeOf(const StreamPass& pass) const { return Get(pass).status().code(); }
   StreamPass PassOf(const StreamTicket& ticket, const std::string& file, size_t film = 0) const {
@@ -84,16 +72,16 @@ class Streams : public MediaTest {
 
 TEST_F(Streams, ARentedMovieIsSentAndThenNotRefunded) {
   StreamTicket ticket;
-  EXPECT_TRUE(absl::IsFailedPrecondition(Open(0, 0, &ticket))) << "not rented";
+  EXPECT_TRUE(absl::IsFailedPrecondition(OpenStream(0, 0, &ticket))) << "not rented";
   Rental rental, later;
   ASSERT_TRUE(RentMovie(0, 0, 1, &rental).ok());
   ASSERT_TRUE(RentMovie(0, 0, 2, &later).ok());
-  const absl::Status opened = Open(0, 0, &ticket);
+  const absl::Status opened = OpenStream(0, 0, &ticket);
   ASSERT_TRUE(opened.ok()) << opened;
   EXPECT_EQ(ticket.ends_ms(), later.ends_ms()) << "the rental that ends last";
   EXPECT_EQ(ticket.playlist(), Join("/v1/streams/", films_[0].id, "/", ticket.pass(), "/main.m3u8"));
-  EXPECT_TRUE(absl::IsFailedPrecondition(Open(1, 0, &ticket))) << "another user";
-  ASSERT_TRUE(Open(0, 0, &ticket).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(OpenStream(1, 0, &ticket))) << "another user";
+  ASSERT_TRUE(OpenStream(0, 0, &ticket).ok());
 
   auto got = Get(PassOf(ticket, "main.m3u8"));
   ASSERT_TRUE(got.ok()) << got.status();
@@ -115,19 +103,19 @@ TEST_F(Streams, APassIsWorthNothingAfterARefund) {
   Rental rental;
   ASSERT_TRUE(RentMovie(0, 0, 1, &rental).ok());
   StreamTicket ticket;
-  ASSERT_TRUE(Open(0, 0, &ticket).ok());
+  ASSERT_TRUE(OpenStream(0, 0, &ticket).ok());
   EXPECT_TRUE(Get(PassOf(ticket, "300k/index.m3u8")).ok());
   ASSERT_TRUE(RefundRental(0, rental.id(), &rental).ok()) << "a playlist is not watching";
   EXPECT_EQ(CodeOf(PassOf(ticket, "300k/index.m3u8")), absl::StatusCode::kPermissionDenied);
   EXPECT_EQ(CodeOf(PassOf(ticket, "300k/seg000.ts")), absl::StatusCode::kPermissionDenied);
-  EXPECT_TRUE(absl::IsFailedPrecondition(Open(0, 0, &ticket)));
+  EXPECT_TRUE(absl::IsFailedPrecondition(OpenStream(0, 0, &ticket)));
 }
 
 TEST_F(Streams, RefuseForeignAndForgedPassesAndOtherFiles) {
   Rental rental;
   ASSERT_TRUE(RentMovie(0, 0, 1, &rental).ok());
   StreamTicket ticket;
-  ASSERT_TRUE(Open(0, 0, &ticket).ok());
+  ASSERT_TRUE(OpenStream(0, 0, &ticket).ok());
   const absl::StatusCode refused = absl::StatusCode::kPermissionDenied;
   EXPECT_EQ(CodeOf(PassOf(ticket, "main.m3u8", other_)), refused) << "another movie";
   for (const char* file : {"../0/main.m3u8", "300k/../main.m3u8", "..", "/etc/passwd", "poster.png", "",
@@ -226,7 +214,7 @@ TEST(Render, MakesVideosThatAreReadAndSaysWhatIsMissing) {
   ASSERT_TRUE(videos.ok()) << videos.status();
   EXPECT_TRUE(videos->empty()) << "nothing half done";
   if (std::system("ffmpeg -version > /dev/null 2>&1") != 0)
-    GTEST_SKIP() << "2026-11-29: only this needs ffmpeg, whose packages take long to install";
+    GTEST_SKIP() << "2026-11-29: only this needs ffmpeg, which ./dev test installs";
   ASSERT_EQ(std::system(render.c_str()), 0);
   videos = ReadVideos(*folder);
   ASSERT_TRUE(videos.ok()) << videos.status();

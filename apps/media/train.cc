@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "apps/kit/clicks/shows.h"
 #include "apps/kit/data/data.h"
 #include "apps/kit/data/folder.h"
 #include "apps/kit/data/model_file.h"
@@ -33,7 +34,8 @@ absl::Status Train(const TrainOptions& options) {
       "others\n",
       ratings.size(), model->movies_size(), model->users_size(), error->by_model, error->ratings,
       error->by_mean);
-  return apps::WriteMessage(*model, Join(*folder, "/", kMovieModelFile));
+  status = apps::WriteMessage(*model, Join(*folder, "/", kMovieModelFile));
+  return status.ok() ? apps::LearnClicks(*folder, options.ads, /*quiet=*/false) : status;
 }
 
 }  // namespace curtail::media

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// train.h - learns from the reviews of a data folder, and leaves a model there for `movie-recommender`.
+// train.h - learns from the reviews and the clicks of a data folder, and leaves models there for `movie-recommender` and `ads`.
 #pragma once
 
 #include <string>
 
 #include "absl/status/status.h"
+#include "apps/kit/logistic.h"
 #include "apps/media/learned.h"
 
 namespace curtail::media {
@@ -15,10 +16,11 @@ inline constexpr char kMovieModelFile[] = "movies.model";
 struct TrainOptions {
   std::string data = "auto";  // the folder
   MovieTraining movies;
+  apps::LogisticTraining ads;
 };
 
-// Writes a model, which services that are up use from then on. Prints its error for reviews that it has not seen. Errors: NOT_FOUND (no such
-// stores); those of the stores and of training.
+// Writes a model of movies, and one of ads once any was shown. Services that are up use them from then on. Prints how good they are. Errors:
+// NOT_FOUND (no such stores); those of the stores and of training.
 absl::Status Train(const TrainOptions& options);
 
 }  // namespace curtail::media

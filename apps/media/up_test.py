@@ -12,13 +12,14 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.parse
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../kit/testing"))
-from rest import MAX_WAIT_S, rest  # noqa: E402
+from rest import MAX_WAIT_S, rest, use_page  # noqa: E402
 
-FORMS = {"processes": ["--stores", "postgresql,rent-postgresql,payment-auth-postgresql", "--scale", "2"], "monolith": ["--monolith"],
+FORMS = {"processes": ["--stores", "postgresql,payment-auth-postgresql,movie-db", "--scale", "2"], "monolith": ["--monolith"],
          "nginx": ["--variant", "movie-files=nginx"]}
-PROCESSES = {"processes": 42, "monolith": 6, "nginx": 29}
+PROCESSES = {"processes": 45, "monolith": 6, "nginx": 31}
 SKIPPED = 77
 SEGMENT = bytes(range(256)) * 2000
 
@@ -48,6 +49,7 @@ def use(address, files, data):
     for narrow in ("genre=Western", "firstYear=1960", "lastYear=1958", "skip=1"):
         assert rest(address, "GET", f"/v1/search?text=bridge&{narrow}") == (200, {}), narrow
     assert rest(address, "GET", "/v1/search?text=.")[0] == 400
+    assert rest(address, "GET", "/v1/search?firstYear=1959&lastYear=1959&genre=Drama")[1]["movies"][0] == added, "the newest"
 
     review = {"title": "Die Brücke", "year": 1959, "text": "Großartig", "stars": 10}
     assert rest(address, "POST", "/v1/reviews", review)[0] == 401
@@ -184,7 +186,66 @@ def watch(address, files, data, token, user, movie):
     assert status == 206 and body == SEGMENT[1001:2001], status
     assert headers["content-range"] == f"bytes 1000-1999/{len(SEGMENT) - 1}", headers
     assert get(files, segment, {"range": "bytes=9999999-"})[0] == 416
+    assert get(address, segment)[2] == SEGMENT[1:], "the load balancer has them, too, for the page"
+    status, headers, body = get(address, segment, {"range": "bytes=1000-1999"})
+    assert status == 206 and body == SEGMENT[1001:2001], status
+    assert get(address, ticket["playlist"])[1]["content-type"] == "application/vnd.apple.mpegurl"
     assert rest(address, "POST", f"/v1/rentals/{rental['id']}/refund", None, token)[0] == 400, "it was watched"
+
+
+def wrk2(address, path, values, form=True):
+    """The status of what the scripts of DeathStarBench's release send."""
+    body = urllib.parse.urlencode(values) if form else json.dumps(values)
+    connection = http.client.HTTPConnection(address, timeout=MAX_WAIT_S)
+    connection.request("POST", "/wrk2-api/" + path, body, {"content-type": "application/x-www-form-urlencoded" if form else "application/json"})
+    reply = connection.getresponse()
+    reply.read()
+    return reply.status
+
+
+def use_wrk2(address):
+    """Fills and loads as the release does: users, casts, movies, plots, reviews."""
+    user = {"first_name": "first_name_1", "last_name": "last_name_1", "username": "username_1", "password": "password_1"}
+    assert wrk2(address, "user/register", user) == 200
+    assert wrk2(address, "user/register", user) == 409
+    assert wrk2(address, "user/register", {"username": "username_2"}) == 400
+    cast = {"cast_info_id": 85, "name": "Johnny Depp", "gender": True, "intro": "An actor."}
+    movie = {"movie_id": "299534", "title": "Avengers: Endgame", "plot_id": 299534, "thumbnail_ids": ["/a.jpg"], "photo_ids": [],
+             "video_ids": [], "avg_rating": 8.3, "num_rating": 100,
+             "casts": [{"cast_id": 1, "character": "Nobody", "cast_info_id": 85}]}
+    for _ in range(2):  # a repetition changes nothing
+        assert wrk2(address, "cast-info/write", cast, form=False) == 200
+        assert wrk2(address, "movie-info/write", movie, form=False) == 200
+        assert wrk2(address, "plot/write", {"plot_id": 299534, "plot": "The end."}, form=False) == 200
+        assert wrk2(address, "movie/register", {"title": movie["title"], "movie_id": "299534"}) == 200
+    assert wrk2(address, "movie/register", {"title": "", "movie_id": "1"}) == 400
+    review = {"counter": 1, "username": "username_1", "password": "password_1", "title": movie["title"], "rating": 0, "text": "x" * 256}
+    for _ in range(2):
+        assert wrk2(address, "review/compose", review) == 200
+    assert wrk2(address, "review/compose", {**review, "username": "username_9"}) == 404
+    assert wrk2(address, "review/compose", {**review, "title": "No such movie"}) == 404
+    assert wrk2(address, "review/compose", {**review, "rating": 11}) == 400
+    status, page = rest(address, "GET", "/v1/movies/299534")
+    assert status == 200 and page["cast"] == ["Johnny Depp"] and page["plot"] == "The end.", page
+    assert page["rating"] == {"reviews": "2"} and len(page["reviews"]) == 2, page
+
+
+def promote(address):
+    """A user promotes a movie; another one sees the ad, and clicks it as often as it was shown."""
+    tokens = [rest(address, "POST", "/v1/users", {"name": name, "password": "a password"})[1]["token"] for name in ("ada", "ben")]
+    movie = rest(address, "GET", "/v1/search?firstYear=1870&limit=1")[1]["movies"][0]
+    assert rest(address, "POST", "/v1/ads", {"movie": "7"}, tokens[0])[0] == 404
+    status, ad = rest(address, "POST", "/v1/ads", {"movie": movie["id"]}, tokens[0], key="my ad")
+    assert status == 200 and ad["movie"] == movie, ad
+    assert rest(address, "POST", "/v1/ads", {"movie": movie["id"]}, tokens[0], key="my ad") == (200, ad)
+    assert rest(address, "GET", "/v1/ads?limit=5", token=tokens[0]) == (200, {}), "it is the caller's own"
+    assert rest(address, "POST", f"/v1/ads/{ad['id']}/click", None, tokens[1])[0] == 400, "not shown yet"
+    assert rest(address, "GET", "/v1/ads?limit=5", token=tokens[1]) == (200, {"ads": [ad]})
+    assert rest(address, "POST", f"/v1/ads/{ad['id']}/click", None, tokens[1]) == (200, ad)
+    assert rest(address, "POST", f"/v1/ads/{ad['id']}/click", None, tokens[1])[0] == 400
+    assert rest(address, "DELETE", f"/v1/ads/{ad['id']}", token=tokens[1])[0] == 404, "another's"
+    assert rest(address, "DELETE", f"/v1/ads/{ad['id']}", token=tokens[0])[0] == 200
+    assert rest(address, "GET", "/v1/ads", token=tokens[1]) == (200, {})
 
 
 def recommend(address, train):
@@ -218,7 +279,8 @@ def main(form, curtail, media):
             assert done.returncode in codes, done.returncode
             return done.stdout
 
-        run(curtail, "up", "media", "--detach", "--set", "users=4", "--set", "movies=50", "--set", "reviews=30", *FORMS[form])
+        run(curtail, "up", "media", "--detach", "--set", "users=4", "--set", "movies=50", "--set", "reviews=30",
+            "--set", "wrk2_without_authentication=on", *FORMS[form])
         try:
             processes = json.loads(run(curtail, "ps", "--json"))[0]["processes"]
             assert len(processes) == PROCESSES[form], processes
@@ -228,7 +290,15 @@ def main(form, curtail, media):
                 result = json.load(open(scratch + "/run.json"))["runs"][0]
                 assert result["requests"]["ok"] == result["requests"]["sent"] == 20, result
             addresses = {p["service"]: p["address"] for p in processes}
+            use_page(addresses["load-balancer"])
             use(addresses["load-balancer"], addresses["movie-files"], scratch + "/state/curtail/media")
+            promote(addresses["load-balancer"])
+            use_wrk2(addresses["load-balancer"])
+            if "service-discovery" in addresses:
+                listed = run(media, "instances", "--target", addresses["service-discovery"]).split("\n")
+                assert {line.split()[0] for line in listed if line} == {"front-end", "streaming"}, listed
+                opened = run(curtail, "load", "media", "--mix", "open", "--rps", "40", "--requests", "20", "--json", scratch + "/run.json")
+                assert json.load(open(scratch + "/run.json"))["runs"][0]["requests"]["ok"] == 20, opened
             for job in ("sums", "index", "books"):
                 run(media, "maintain", "--job", job, "--target", addresses.get("maintenance", addresses["front-end"]))
             recommend(addresses["load-balancer"], lambda: run(media, "train"))

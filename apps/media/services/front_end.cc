@@ -7,10 +7,14 @@
 #include "apps/kit/accounts/for_clients.h"
 #include "apps/kit/accounts/sessions.h"
 #include "apps/kit/forward.h"
+#include "apps/kit/registry/registry.h"
 #include "apps/media/data.h"
+#include "apps/media/wrk2.h"
 #include "curtail/base/rng.h"
+#include "curtail/gateway/page/page.h"
 #include "curtail/rpc/async_stream.h"
 #include "media.curtail.h"
+#include "page_files.h"
 #include "streams.curtail.h"
 
 namespace curtail::media {
@@ -37,6 +41,10 @@ struct FrontEndService final : Media::CoroutineService {
     content.clear_token();  // another session may repeat it
     if (absl::Status named = apps::NameRequest(ctx, Media::kCompose.path, content); !named.ok())
       co_return named;
+    co_return co_await Write(ctx, apps::CallerOf(ctx), request, reply);
+  }
+
+  Coroutine Write(Context& ctx, uint64_t author, const ReviewRequest& request, Review* reply) {
     UploadRequest id;
     id.set_request(Rng(first_request + requests.fetch_add(1, std::memory_order_relaxed)).Next());
     UploadRequest title = id, text = id, opinion = id, user = id;
@@ -45,7 +53,7 @@ struct FrontEndService final : Media::CoroutineService {
     text.set_text(request.text());
     opinion.mutable_opinion()->set_stars(request.stars());
     opinion.mutable_opinion()->set_viewing(request.viewing());
-    user.set_user(apps::CallerOf(ctx));
+    user.set_user(author);
     auto put = co_await WhenAll(ctx, Ask(texts, Text::kUpload, text), Ask(ratings, Rating::kUpload, opinion),
                                 Ask(movies, MovieId::kUpload, title), Ask(authors, Authors::kUpload, user),
                                 Ask(ids, ReviewIds::kUpload, id));
@@ -77,13 +85,12 @@ struct FrontEndService final : Media::CoroutineService {
     order.set_movie(request.movie());
     order.set_rendition(request.rendition());
     order.set_from_ms(request.from_ms());
-    auto parts = streaming.Watch(ctx, order, kAsync);
-    for (google::api::HttpBody part; co_await parts.Read(&part);) {
-      if (co_await stream.Write(part)) continue;
-      parts.Cancel();
-      break;
-    }
-    co_return co_await parts.Finish();
+    co_return co_await apps::ForwardParts(ctx, streaming.Watch(ctx, order, kAsync), stream);
+  }
+  Coroutine GetStreamFile(Context& ctx, const StreamPass& request,
+                          AsyncStreamWriter<google::api::HttpBody>& stream) override {
+    if (const auto range = ctx.metadata().Find("range")) ctx.AddMetadata("range", *range);
+    co_return co_await apps::ForwardParts(ctx, files.Get(ctx, request, kAsync), stream);
   }
 
   std::vector<DeclaredPath> Paths() const override {
@@ -91,6 +98,7 @@ struct FrontEndService final : Media::CoroutineService {
             {"Logout", {User::kServiceName}},
             {"Compose", {ids, movies, texts, ratings, authors}},
             {"CheckStream", {streaming}},
+            {"GetStreamFile", {files}},
             {"WatchMovie", {streaming}}};
   }
 
@@ -102,19 +110,50 @@ struct FrontEndService final : Media::CoroutineService {
   const Rating::Stub ratings = env.Stub<Rating>("rating");
   const Authors::Stub authors = env.Stub<Authors>("user");
   const Streaming::Stub streaming = env.Stub<Streaming>("streaming");
+  const MovieFiles::Stub files = env.Stub<MovieFiles>("streaming");
   // Numbers of requests: random, as other front ends have theirs.
   const uint64_t first_request = RandomStart();
   std::atomic<uint64_t> requests{0};
 };
 
+MadeService MakeFrontEnd(Env& env, const apps::DataOptions& data, const std::string& wrk2) {
+  if (wrk2 != "on" && wrk2 != "off")
+    return absl::InvalidArgumentError("--wrk2-without-authentication is off or on");
+  auto sessions = apps::Sessions::Load(data, env.Stub<User>("user"));
+  if (!sessions.ok()) return sessions.status();
+  const apps::Sessions& kept = env.Keep(std::make_unique<apps::Sessions>(*std::move(sessions)));
+  const apps::Peers peers = apps::PeersOf(env);
+  auto front = std::make_unique<FrontEndService>(kept, env);
+  auto made = MakeWrk2(env, kept,
+                       [to = front.get()](Context& ctx, uint64_t author, const ReviewRequest& request,
+                                          Review* reply) { return to->Write(ctx, author, request, reply); });
+  if (wrk2 == "on") {
+    MadeService checked = apps::ForClients(std::move(made), kept, peers);
+    if (!checked.ok()) return checked;
+    env.AlsoServe(*std::move(checked));
+  }
+  env.AlsoServe(gateway::MakePage(PageFiles()));
+  apps::RegisterWhileServing(env, "front-end");
+  return apps::ForClients(std::move(front), kept, peers);
+}
+
 HostedService HostedFrontEnd() {
-  return apps::HostedOnData(
-      kApplication, "front-end", [](Env& env, const apps::DataOptions& data) -> MadeService {
-        auto sessions = apps::Sessions::Load(data, env.Stub<User>("user"));
-        if (!sessions.ok()) return sessions.status();
-        const apps::Sessions& kept = env.Keep(std::make_unique<apps::Sessions>(*std::move(sessions)));
-        return apps::ForClients(std::make_unique<FrontEndService>(kept, env), kept, apps::PeersOf(env));
-      });
+  struct Options {
+    apps::DataOptions data;
+    std::string wrk2 = "off";
+  };
+  auto options = std::make_shared<Options>();
+  options->data.application = kApplication;
+  return {
+      .name = "front-end",
+      .flags =
+          [options](Flags& flags) {
+            apps::AddDataFlags(flags, &options->data);
+            flags.Add(
+                "--wrk2-without-authentication", &options->wrk2,
+                "front-end, off or on: the endpoints of DeathStarBench's wrk2 script, which trust anybody");
+          },
+      .make = [options](Env& env) { return MakeFrontEnd(env, options->data, options->wrk2); }};
 }
 
 }  // namespace curtail::media

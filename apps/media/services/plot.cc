@@ -3,16 +3,16 @@
 // Plot: the plot of a movie.
 #include "apps/kit/data/cache.h"
 #include "apps/kit/page.h"
-#include "apps/media/data.h"
+#include "apps/media/movie_db.h"
 
 namespace curtail::media {
 
 struct PlotService final : Plot::CoroutineService {
-  PlotService(SqlDatabase& d, Env&) : db(d) {}
+  explicit PlotService(MovieDb d) : db(std::move(d)) {}
 
   Coroutine Write(Context& ctx, const PlotText& request, apps::Nothing*) override {
     const std::string bytes = request.SerializeAsString();
-    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+    co_return co_await db.Of(request.movie()).Writing(ctx.deadline(), [&](SqlSession& s) {
       return s.Execute("INSERT INTO plots(movie, kept) VALUES (?1, ?2)",
                        {request.movie(), SqlValue::Bytes(bytes)});
     });
@@ -22,20 +22,23 @@ struct PlotService final : Plot::CoroutineService {
     if (absl::Status status = apps::CheckCount(request.ids_size(), apps::kMostIds, "ids"); !status.ok())
       co_return status;
     co_return co_await apps::ReadRows(
-        ctx, /*cache=*/nullptr, db, "", {request.ids().begin(), request.ids().end()},
-        "SELECT kept FROM plots WHERE movie = ?1", [reply](uint64_t, std::string_view bytes) {
+        ctx, /*cache=*/nullptr, db.shards(),
+        [this](uint64_t movie, size_t i) { return db.IndexOf(movie) == i; }, "",
+        {request.ids().begin(), request.ids().end()}, "SELECT kept FROM plots WHERE movie = ?1",
+        [reply](uint64_t, std::string_view bytes) {
           reply->add_plots()->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
         });
   }
 
   std::vector<DeclaredPath> Paths() const override { return {{"Write", {}}, {"Read", {}}}; }
 
-  SqlDatabase& db;
+  const MovieDb db;
 };
 
 HostedService HostedPlot() {
-  return apps::HostedWithData<PlotService>(
-      kApplication, "plot", {"CREATE TABLE plots(movie INTEGER PRIMARY KEY, kept BLOB NOT NULL) STRICT"});
+  return HostedOnMovieDb(
+      "plot", {"CREATE TABLE plots(movie INTEGER PRIMARY KEY, kept BLOB NOT NULL) STRICT"},
+      [](Env&, MovieDb db) -> MadeService { return std::make_unique<PlotService>(std::move(db)); });
 }
 
 }  // namespace curtail::media

@@ -14,6 +14,7 @@
 #include "apps/kit/blobs/range_headers.h"
 #include "apps/kit/data/secrets.h"
 #include "apps/kit/digits.h"
+#include "apps/kit/registry/registry.h"
 #include "apps/kit/wall_clock.h"
 #include "apps/media/video_catalog.h"
 #include "curtail/base/strings.h"
@@ -196,6 +197,7 @@ MadeService StreamingService::Make(VideoCatalog& catalog, Env& env, const apps::
   if (!verifier.ok()) return verifier.status();
   auto made = std::make_unique<StreamingService>(catalog, env, *std::move(secret), *std::move(verifier));
   env.AlsoServe(std::make_unique<MovieFilesService>(*made));
+  apps::RegisterWhileServing(env, "streaming");
   return made;
 }
 
