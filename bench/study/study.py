@@ -26,6 +26,9 @@ Of the bank alone:
   network    0.5 ms to each service that a payment needs
   recover    for how long requests are late after a process was killed
 
+Of the movie reviews alone:
+  viewers    viewers at the pace of movies: how long segments take, and stalls
+
 Each takes 2 to 6 minutes, and wants the machine for itself: it does not begin while other programs use it. Ctrl-C ends it,
 and all that it has started.
 
@@ -49,7 +52,7 @@ import sys
 
 import session
 
-APPLICATIONS = ("social", "hdsearch", "bank")
+APPLICATIONS = ("social", "hdsearch", "bank", "media")
 CURTAIL = pathlib.Path(__file__).resolve().parents[2] / "build/bench/tools/curtail/curtail"
 
 

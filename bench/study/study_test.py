@@ -36,6 +36,7 @@ import social_queries as queries  # noqa: E402
 import social_stacks as stacks  # noqa: E402
 import study  # noqa: E402
 import tracing  # noqa: E402
+import viewers  # noqa: E402
 
 MAX_WAIT_S = 160
 FACTS = social.FACTS
@@ -260,6 +261,15 @@ class Pictures(unittest.TestCase):
                     }
                 },
                 "| slow, asynchronous calls | 8 (8-8) | 2.00 (2.00-2.00) | 8 (8-8) | 16000 | 244, 598, 0 |",
+            ),
+            viewers: (
+                {
+                    "rounds": [
+                        {f: {str(c): {"segments": 9, "p50_us": 900, "p99_us": 4000, "stalls": 1} for c in viewers.VIEWERS} for f in viewers.FORMS}
+                    ]
+                    * 2
+                },
+                "| 50 viewers, nginx | 9 | 0.90 | 4.00 | 2 |",
             ),
             queries: ({"rounds": {"repost": [[(2000, True)] * 4, [(4000, False)]]}}, "| repost | 5 | 1 |"),
         }
