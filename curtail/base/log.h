@@ -51,9 +51,9 @@ struct LogField {
   std::variant<std::string_view, int64_t> value;
 };
 
-// Writes "FROM: MESSAGE", or without FROM the message alone, if Logs(severity), on one line: control
-// characters become \u001b and the like. `fields` are in the JSON only, so `message` says all to
-// people. The names of fields are other ones than above.
+// Writes "FROM: MESSAGE", or without FROM the message alone, on one line, if Logs(severity).
+// Control characters become \u001b and the like. `fields` are in the JSON only, so `message` says
+// all to people. The names of fields are other ones than above.
 void Log(Severity severity, std::string_view message, std::initializer_list<LogField> fields = {},
          std::string_view from = "curtail");
 

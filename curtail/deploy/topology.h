@@ -174,8 +174,8 @@ struct Topology {
   // Errors: INVALID_ARGUMENT with "ORIGIN:LINE: what is wrong".
   absl::Status Overlay(std::string_view yaml, std::string_view origin);
 
-  // Takes services without an instance (replicas: 0) out, with the wiring of their callers. Commands may
-  // still name their counts. Errors: INVALID_ARGUMENT if that is the entry.
+  // Takes services without an instance (replicas: 0) out, with the wiring of their callers.
+  // Commands may still name their counts. Errors: INVALID_ARGUMENT if that is the entry.
   absl::Status LeaveOutAbsent();
 
   // Puts services before their callers. Of services that call each other in a circle the one that

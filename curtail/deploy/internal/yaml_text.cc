@@ -92,7 +92,7 @@ int TabbedLine(std::string_view yaml) {
   return -1;
 }
 
-// What is wrong in the text, where yaml-cpp says but how its own reading ended. It sets the line to that of the cause.
+// Says what is wrong in the text, where yaml-cpp says but how its own reading ended. It sets the line to that of the cause.
 std::string CauseOf(std::string_view yaml, std::string what, int* at) {
   if (const int line = TabbedLine(yaml); line >= 0 && line <= *at) {
     *at = line;

@@ -20,7 +20,7 @@ namespace curtail::tool {
 // nothing.
 std::string ResolveHelp(const CLI::App& app, std::vector<std::string>* words);
 
-// What is wrong with the words that an `app` was given and does not know.
+// Says what is wrong with the words that an `app` was given and does not know.
 std::string UnknownWord(const CLI::App& app);
 
 // Which help tells more of the words that were parsed: "see curtail load --help".
