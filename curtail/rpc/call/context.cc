@@ -93,8 +93,7 @@ absl::Status Context::ChargeLong(std::string_view bytes, const google::protobuf:
   ReturnParsed();
   internal::MemoryBudget& budget = charge_->budget();
   // Messages that take little are served during an attack.
-  const internal::ParsedSizes most = {std::max(budget.room(), budget.share()),
-                                      charge_->room()};
+  const internal::ParsedSizes most = {std::max(budget.room(), budget.share()), charge_->room()};
   const internal::ParsedSizes sizes = internal::ParsedSize(bytes, type, most);
   if (sizes.bytes > most.bytes || sizes.objects > most.objects) {
     charge_->Refuse(bytes.size());
