@@ -46,8 +46,8 @@ absl::StatusOr<double> ParseLimit(absl::string_view text, LimitUnit unit) {
   if (unit == LimitUnit::kShare && absl::ConsumeSuffix(&text, "%")) scale = 0.01;
   double value = 0;
   if (absl::SimpleAtod(text, &value) && std::isfinite(value) && value >= 0) return value * scale;
-  return absl::InvalidArgumentError(
-      absl::StrCat("'", text, "' is not a ", unit == LimitUnit::kShare ? "share; write 0.1% or 0.001" : "number"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "'", text, "' is not a ", unit == LimitUnit::kShare ? "share; write 0.1% or 0.001" : "number"));
 }
 
 absl::StatusOr<Threshold> ParseOne(absl::string_view text) {
