@@ -256,7 +256,7 @@ absl::Status CheckDecisions(const std::string& folder) {
         },
         &head);
   });
-  for (const std::string_view service : {"payments", "card-payment", "loan-request"})
+  for (const std::string_view service : {"payments", "credit-card", "card-payment", "loan-request"})
     if (status.ok()) status = CheckAllowed(folder, service, allowed);
   return status;
 }

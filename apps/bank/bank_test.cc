@@ -7,10 +7,12 @@
 #include <array>
 #include <limits>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "access.pb.h"
 #include "apps/bank/bank_testing.h"
 #include "apps/bank/books.h"
 #include "apps/bank/data.h"
@@ -22,6 +24,7 @@
 #include "curtail/base/testing.h"
 #include "curtail/rpc/channel.h"
 #include "curtail/store/sql/sqlite.h"
+#include "google/protobuf/descriptor.h"
 
 namespace curtail::bank {
 namespace {
@@ -190,10 +193,55 @@ TEST_F(BankTest, MuchMoneyTakesASecondProof) {
   EXPECT_TRUE(absl::IsAlreadyExists(bank.EnrolCodes(ctx, user, &replaced)));
   much.set_token(proved.token());
   EXPECT_TRUE(absl::IsFailedPrecondition(Pay(much))) << "it has less";
+
+  PurchaseRequest purchase;
+  purchase.set_card(from.card), purchase.set_iban(to.iban), purchase.set_cents(100'001);
+  GrantRequest grant;
+  grant.set_account(from.id), grant.set_name(to.name), grant.set_cents(100'001);
+  Payment bought;
+  apps::Changed changed;
+  for (const std::string& token : {from.token, proved.token()}) {
+    purchase.set_token(token), grant.set_token(token);
+    const absl::Status charged = Send(&Bank::Stub::Purchase, purchase, &bought);
+    const absl::Status granted = Send(&Bank::Stub::GrantPayments, grant, &changed);
+    if (token == from.token) {
+      EXPECT_TRUE(absl::IsPermissionDenied(charged)) << charged;
+      EXPECT_TRUE(absl::IsPermissionDenied(granted)) << granted;
+    } else {
+      EXPECT_TRUE(charged.ok()) << charged;
+      EXPECT_TRUE(granted.ok()) << granted;
+    }
+  }
   code.set_token(proved.token());
   code.set_code("000000");
   for (int i = 0; i < 4; ++i) EXPECT_FALSE(step_up().ok());
   EXPECT_TRUE(absl::IsResourceExhausted(step_up())) << "five were wrong";
+  EXPECT_EQ(Audit(), 0);
+}
+
+// A method that gives a customer's money away, or lets another, has `stepped_up`. One that is new has it, or is named here.
+TEST(BankProto, MethodsThatGiveMoneyAwayTakeASecondProof) {
+  const std::set<std::string> keep_it = {
+      // They move no money.
+      "StepUp", "UpdateCustomer", "CloseCustomer", "OpenAccount", "CancelPayment", "ApplyForCard",
+      "ApplyForLoan", "ApplyForMortgage", "ListOffers", "AnswerOffer", "BookSlot", "CancelBooking",
+      "WriteMessage",
+      // It stays the customer's: on its accounts, in its deposits and its stocks.
+      "AcceptLoan", "OpenDeposit", "BreakDeposit", "BuyUnits", "SellUnits"};
+  const auto* const bank =
+      google::protobuf::DescriptorPool::generated_pool()->FindServiceByName("curtail.bank.Bank");
+  ASSERT_NE(bank, nullptr);
+  int proved = 0;
+  for (int i = 0; i < bank->method_count(); ++i) {
+    const auto& options = bank->method(i)->options();
+    if (options.idempotency_level() == google::protobuf::MethodOptions::NO_SIDE_EFFECTS ||
+        options.GetExtension(apps::access) == apps::PUBLIC)
+      continue;
+    const bool takes_it = !options.GetExtension(apps::forward).stepped_up().empty();
+    EXPECT_NE(takes_it, keep_it.contains(bank->method(i)->name())) << bank->method(i)->name();
+    proved += takes_it ? 1 : 0;
+  }
+  EXPECT_GE(proved, 5);
 }
 
 TEST_F(BankTest, PasswordsAreNotGuessed) {

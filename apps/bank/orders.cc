@@ -91,7 +91,7 @@ Coroutine Orders::PayTo(Context& ctx, const Accounts::Stub& accounts, const Paym
   if (access_ != nullptr) {
     auto [permission] = co_await WhenAll(ctx, Ask(*access_, AccessControl::kMay, ActOf(order, id)));
     if (!permission.ok()) co_return permission.status();
-    payer = permission->owner();
+    if (payer == order.customer()) payer = permission->owner();
   }
   PaymentOrder resolved = order;
   resolved.set_iban(payee.iban());
@@ -157,8 +157,8 @@ Coroutine Orders::Book(Context& ctx, apps::SagaRow& row) {
     row.open = !done.ok();
     co_return done;
   }
-  if (row.state == Payment::PENDING && access_ != nullptr && kept.payer() != row.owner)
-    co_return co_await Permit(ctx, row, &kept);
+  const bool own = kept.payer() == row.owner || kept.payer() == kept.shown().from();  // the second: a card
+  if (row.state == Payment::PENDING && access_ != nullptr && !own) co_return co_await Permit(ctx, row, &kept);
   absl::Status allowed;
   if (around_.before) allowed = co_await around_.before(ctx, row, kept);
   if (!allowed.ok()) co_return IsRefusal(allowed) ? Refuse(allowed, &row, &kept) : allowed;

@@ -58,7 +58,8 @@ class Orders {
   Orders(SqlDatabase& db, Env& env, int again, AroundTransfer around = {},
          const AccessControl::Stub* access = nullptr, const BankInfoSearch::Stub* banks = nullptr);
 
-  // Takes an order to pay to an IBAN, in the name of whoever `access` finds to own the account; or, without it, in the name of `payer`.
+  // Takes an order to pay to an IBAN, if `access` allows it. `payer` is the customer, for whom whoever `access` finds to own the
+  // account pays; or a card, which pays for itself.
   // Errors: as Check(), Give(), AccessControl::May() and Accounts::Resolve(); INVALID_ARGUMENT: the account pays itself.
   Coroutine PayTo(Context& ctx, const Accounts::Stub& accounts, const PaymentOrder& order, uint64_t payer,
                   Payment* reply);

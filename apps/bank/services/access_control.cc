@@ -13,6 +13,15 @@ const char kGrantsSchema[] =
     " PRIMARY KEY(account, customer)) STRICT, WITHOUT ROWID";
 constexpr int64_t kMostWithoutStepUp = 100'000;  // cents
 
+// Of an Act or a GrantOrder.
+template <class Order>
+absl::Status CheckStepUp(const Order& order) {
+  if (order.cents() <= kMostWithoutStepUp || order.stepped_up()) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      "above 1,000.00 a session that was stepped up is needed: send a code to StepUp, and its token with "
+      "this");
+}
+
 struct AccessControlService final : AccessControl::CoroutineService {
   AccessControlService(SqlDatabase& d, Env& e) : db(d), env(e) {}
 
@@ -26,12 +35,9 @@ struct AccessControlService final : AccessControl::CoroutineService {
                                           owner = row.Unsigned(0), most = row.Integer(1);
                                         });
       if (!read.ok()) return read;
+      judged = CheckStepUp(request);
       if (request.cents() > most)
         judged = absl::PermissionDeniedError("the owner of the account allows less at once");
-      else if (request.cents() > kMostWithoutStepUp && !request.stepped_up())
-        judged = absl::PermissionDeniedError(
-            "above 1,000.00 a session that was stepped up is needed: send a code to StepUp, and its token "
-            "with this");
       reply->set_owner(owner);
       Decision decision;
       *decision.mutable_act() = request;
@@ -49,9 +55,11 @@ struct AccessControlService final : AccessControl::CoroutineService {
     query.set_owner(request.owner());
     auto [owned] = co_await WhenAll(ctx, Ask(shards.Of(request.account()), Posting::kBalance, query));
     if (!owned.ok()) co_return owned.status();
-    co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+    const absl::Status judged = CheckStepUp(request);
+    const absl::Status kept = co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
       const absl::Status status =
-          request.cents() == 0
+          !judged.ok() ? absl::OkStatus()
+          : request.cents() == 0
               ? s.Execute("DELETE FROM grants WHERE account = ?1 AND customer = ?2",
                           {request.account(), request.customer()})
               : s.Execute(
@@ -61,8 +69,9 @@ struct AccessControlService final : AccessControl::CoroutineService {
       if (!status.ok()) return status;
       Decision decision;
       *decision.mutable_grant() = request;
-      return Keep(s, /*allowed=*/true, &decision);
+      return Keep(s, judged.ok(), &decision);
     });
+    co_return kept.ok() ? judged : kept;
   }
 
   static absl::Status Keep(SqlSession& s, bool allowed, Decision* decision) {

@@ -19,7 +19,8 @@ const char kCardsSchema[] =
     "CREATE INDEX cards_of ON cards(owner, number)";
 
 struct CreditCardService final : CreditCards::CoroutineService {
-  CreditCardService(SqlDatabase& d, Env& e) : db(d), env(e), purchases(d, e, apps::Saga::kNeverAgain) {}
+  CreditCardService(SqlDatabase& d, Env& e)
+      : db(d), env(e), purchases(d, e, apps::Saga::kNeverAgain, {}, &access) {}
 
   Coroutine Issue(Context& ctx, const CardOrder& request, Card* reply) override {
     OwnedAccount account;
@@ -135,7 +136,7 @@ struct CreditCardService final : CreditCards::CoroutineService {
             {"Find", {}},
             {"Balance", {kPosting}},
             {"Statement", {activity}},
-            {"Purchase", {accounts, apps::UniqueId::kServiceName, kPosting}},
+            {"Purchase", {accounts, access, apps::UniqueId::kServiceName, kPosting}},
             {"Status", {kPosting}},
             {"Leave", {}},
             {"Stay", {}}};
@@ -144,6 +145,7 @@ struct CreditCardService final : CreditCards::CoroutineService {
   SqlDatabase& db;
   Env& env;
   const Accounts::Stub accounts = env.Stub<Accounts>("accounts");
+  const AccessControl::Stub access = env.Stub<AccessControl>("access-control");
   const Activity::Stub activity = env.Stub<Activity>("activity");
   const Shards shards{env};
   Orders purchases;
