@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,7 +30,7 @@
 
 namespace curtail::bank {
 
-constexpr size_t kMostSearchBytes = 100;
+constexpr size_t kMostSearchBytes = 100, kMostSearchWords = 8;
 constexpr Nanos kLoadTime = std::chrono::seconds(60);
 
 // Returns the pattern of LIKE for names that have `word` in them.
@@ -100,10 +101,10 @@ struct BankInfoSearchService final : BankInfoSearch::CoroutineService {
 
   Coroutine Search(Context& ctx, const BankSearchQuery& request, BankList* reply) override {
     const std::string text = absl::AsciiStrToLower(request.text());
-    const std::vector<std::string> words = absl::StrSplit(text, ' ', absl::SkipEmpty());
-    if (words.empty() || text.size() > kMostSearchBytes)
+    const std::set<std::string> words = absl::StrSplit(text, ' ', absl::SkipEmpty());
+    if (words.empty() || words.size() > kMostSearchWords || text.size() > kMostSearchBytes)
       co_return absl::InvalidArgumentError(
-          Join("a search has words, and at most ", kMostSearchBytes, " bytes"));
+          Join("a search has 1 to ", kMostSearchWords, " words, and at most ", kMostSearchBytes, " bytes"));
     const int limit = static_cast<int>(apps::LimitOf(request.limit()));
     const std::string longest = PatternOf(*std::ranges::max_element(words, {}, &std::string::size));
     const std::string key = Join("search ", limit, " ", absl::StrJoin(words, " "));
