@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <limits>
 #include <memory>
 #include <set>
@@ -268,6 +270,31 @@ TEST_F(BankTest, PasswordsAreNotGuessed) {
   EXPECT_TRUE(login(own.name, right, "192.0.2.2").ok()) << "from elsewhere";
   EXPECT_TRUE(login(own.name, right, "").ok());
   EXPECT_TRUE(absl::IsUnauthenticated(wrong(other.name, "192.0.2.1"))) << "another name";
+}
+
+TEST_F(BankTest, LoginsOfOneAddressLeavePlacesToOthers) {
+  const auto login = [&](const std::string& name, const std::string& from, Nanos patience) {
+    apps::Credentials credentials;
+    credentials.set_name(name), credentials.set_password(apps::PasswordOf(/*seed=*/1, /*user=*/0));
+    Context ctx(patience);
+    ctx.AddMetadata("x-forwarded-for", from);
+    apps::Session session;
+    return Bank::Stub(front_.get()).Login(ctx, credentials, &session);
+  };
+  std::atomic<int> refused{0};
+  std::vector<std::thread> others;
+  for (int i = 0; i < 120; ++i) {
+    others.emplace_back([&, i] {
+      if (absl::IsResourceExhausted(login(Join("other_", i), "192.0.2.1", std::chrono::seconds(2))))
+        ++refused;
+    });
+  }
+  const Deadline deadline = Deadline::In(std::chrono::seconds(10));
+  while (refused < 20 && !deadline.Expired()) std::this_thread::yield();
+  EXPECT_GE(refused, 20);
+  const absl::Status status = login(all_[0].name, "192.0.2.2", kMaxTestWait);
+  EXPECT_TRUE(status.ok()) << status;
+  for (std::thread& one : others) one.join();
 }
 
 TEST_F(BankTest, AnOwnerLetsAnotherPay) {

@@ -8,19 +8,19 @@
 #include "apps/kit/accounts/hosted.h"
 #include "apps/kit/data/data.h"
 #include "apps/kit/data/secrets.h"
+#include "apps/kit/fair_semaphore.h"
 #include "apps/kit/index/words.h"
 #include "apps/kit/once.h"
 #include "apps/kit/page.h"
 #include "curtail/base/strings.h"
 #include "curtail/exec/aside.h"
-#include "curtail/exec/semaphore.h"
 #include "curtail/rpc/host.h"
 #include "curtail/rpc/when_all.h"
 
 namespace curtail::apps {
 namespace {
 
-// That wait to be hashed: some 5 s of two CPUs.
+// That wait to be hashed: some 5 s of two CPUs. Addresses have their turns one after the other.
 constexpr size_t kMostPasswords = 256;
 // After a session has expired its end is kept for this long, as clocks differ.
 constexpr int64_t kEndKeptS = 3600;
@@ -75,7 +75,7 @@ absl::Status CheckCredentials(const Credentials& given) {
 
 struct UserService final : User::CoroutineService {
   UserService(const UserOptions& o, std::string s, SqlDatabase& d, Env& e)
-      : options(o), secret(std::move(s)), db(d), env(e), hashing(o.hashes, kMostPasswords) {}
+      : options(o), secret(std::move(s)), db(d), env(e), hashing(o.hashes, o.hashes, kMostPasswords) {}
 
   Coroutine Register(Context& ctx, const Credentials& request, Session* reply) override {
     if (absl::Status status = CheckCredentials(request); !status.ok()) co_return status;
@@ -268,10 +268,10 @@ struct UserService final : User::CoroutineService {
   Co<absl::StatusOr<Account>> Authenticate(Context& ctx, const Credentials& request, bool closed_too) {
     if (absl::Status status = CheckCredentials(request); !status.ok()) co_return status;
     // Before the look at what was wrong, so that those that are tried at once are few.
-    const absl::StatusOr<Semaphore::Permit> permit = co_await hashing.Acquire(ctx);
+    const std::string from = AddressOf(ctx);
+    const absl::StatusOr<FairSemaphore::Permit> permit = co_await hashing.Acquire(ctx, from);
     if (!permit.ok()) co_return permit.status();
-    const std::string_view from = ctx.metadata().Find(kClientAddress).value_or("");
-    const std::string who = Join(request.name(), " ", from.substr(0, kMostAddress));
+    const std::string who = Join(request.name(), " ", from);
     Account account;
     std::string hash;
     int64_t wrong = 0;
@@ -377,11 +377,14 @@ struct UserService final : User::CoroutineService {
   // Runs `f`, which takes long, aside, when it has one of the places that there is memory for.
   template <class F>
   Co<absl::StatusOr<std::string>> Hash(const Context& ctx, F f) {
-    const absl::StatusOr<Semaphore::Permit> permit = co_await hashing.Acquire(ctx);
+    const absl::StatusOr<FairSemaphore::Permit> permit = co_await hashing.Acquire(ctx, AddressOf(ctx));
     if (!permit.ok()) co_return permit.status();
     co_return co_await Offloading(f);
   }
 
+  static std::string AddressOf(const Context& ctx) {
+    return std::string(ctx.metadata().Find(kClientAddress).value_or("").substr(0, kMostAddress));
+  }
   static int64_t NowS() {
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     return std::chrono::duration_cast<std::chrono::seconds>(now).count();
@@ -415,7 +418,7 @@ struct UserService final : User::CoroutineService {
   SqlDatabase& db;
   Env& env;
   const UniqueId::Stub unique_id = env.Stub<UniqueId>("unique-id");
-  Semaphore hashing;
+  FairSemaphore hashing;
 };
 
 }  // namespace
@@ -429,8 +432,10 @@ HostedService HostedUser(const std::string& application, Beside<User> beside) {
                 AddDataFlags(flags, &options->data);
                 flags.Add("--session", &options->session_h, "user: hours that a token is valid",
                           {1e-3, 8760});
-                flags.Add("--hashes", &options->hashes,
-                          "user: passwords that are hashed at once; 256 more wait", {1, 64});
+                flags.Add(
+                    "--hashes", &options->hashes,
+                    "user: passwords that are hashed at once; 256 more wait, a third of them of one address",
+                    {1, 64});
               },
           .make = [options, beside](Env& env) -> MadeService {
             auto db = OpenData(env, options->data, "user",
