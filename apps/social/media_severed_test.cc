@@ -3,6 +3,8 @@
 // Uploads while services die, stand still or are older than others: each service is a process.
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <thread>
@@ -49,6 +51,30 @@ TEST_F(SeveredMediaTest, AFullDiskIsToldWithoutItsPath) {
     status = Append(ann_, item.id(), kPart, video.substr(kPart));
   } while (absl::IsUnavailable(status) && !deadline.Expired());
   EXPECT_TRUE(status.ok()) << status;
+}
+
+// While nothing comes to an end, a user's uploads take few of the permits, and few of the places to wait.
+TEST_F(SeveredMediaTest, UploadsOfOneUserLeavePermitsToOthers) {
+  app_.Stall("media");
+  std::atomic<int> refused{0};
+  std::vector<std::thread> uploads;
+  for (int i = 0; i < 40; ++i) {
+    uploads.emplace_back([&] {
+      MediaItem item;
+      if (absl::IsResourceExhausted(Upload(ann_, kPng, "image/png", &item))) ++refused;
+    });
+  }
+  const Deadline deadline = Deadline::In(kMaxTestWait);
+  while (refused < 24 && !deadline.Expired()) std::this_thread::yield();
+  MediaUpload request;
+  request.set_token(bob_.token());
+  request.mutable_file()->set_data(kPng);
+  Context brief(std::chrono::milliseconds(500));
+  MediaItem item;
+  const absl::Status status = app_.Front().UploadMedia(brief, request, &item);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status << ": it has a permit, and waits for the media";
+  app_.GoOn("media");
+  for (std::thread& one : uploads) one.join();
 }
 
 // Whatever a post fails by, its upload is there for the next try.

@@ -17,6 +17,7 @@
 #include "apps/kit/blobs/media_files.h"
 #include "apps/kit/blobs/range_headers.h"
 #include "apps/kit/data/folder.h"
+#include "apps/kit/fair_semaphore.h"
 #include "apps/kit/once.h"
 #include "apps/social/data.h"
 #include "apps/social/page.h"
@@ -25,7 +26,6 @@
 #include "curtail/base/log.h"
 #include "curtail/base/strings.h"
 #include "curtail/exec/aside.h"
-#include "curtail/exec/semaphore.h"
 #include "curtail/rpc/host.h"
 #include "curtail/rpc/when_all.h"
 #include "users.curtail.h"
@@ -34,7 +34,9 @@ namespace curtail::social {
 
 // So the parts that are being written have 64 MiB at most, and those that are read the same.
 constexpr size_t kMostPartBytes = 4u << 20, kReadBytes = 256u << 10;
-constexpr int kMostWritten = 16;
+constexpr int kMostWritten = 16, kMostWrittenOfUser = 2;
+constexpr size_t kMostWaiting = 16;  // 64 MiB more
+constexpr Nanos kMostWriteWait = std::chrono::seconds(2);
 constexpr Nanos kForgetTime = std::chrono::seconds(2), kBetweenLines = std::chrono::seconds(10);
 // Of a download at most, also where no other needs its place.
 constexpr Nanos kMostReadTime = std::chrono::minutes(5);
@@ -67,12 +69,21 @@ struct MediaFrontendService final : MediaFrontend::CoroutineService {
     return absl::OkStatus();
   }
 
+  // The permit of a user to write, for which the caller waits briefly.
+  Co<absl::StatusOr<apps::FairSemaphore::Permit>> MayWrite(Context& ctx, uint64_t user) {
+    Context brief(&ctx);
+    brief.ShortenDeadline(Deadline::In(kMostWriteWait));
+    auto permit = co_await written.Acquire(brief, Join(user));
+    if (!permit.ok()) co_return TooMany("uploads");
+    co_return std::move(permit);
+  }
+
   Coroutine Put(Context& ctx, const FileOfUser& request, MediaItem* reply) override {
     const std::string& bytes = request.file().data();
     const apps::MediaKind kind = apps::MediaKindOf(bytes);
     if (absl::Status status = CheckUpload(request, kind); !status.ok()) co_return status;
-    const absl::StatusOr<Semaphore::Permit> permit = co_await written.Acquire(ctx);
-    if (!permit.ok()) co_return TooMany("uploads");
+    const auto permit = co_await MayWrite(ctx, request.owner());
+    if (!permit.ok()) co_return permit.status();
     OwnedMedia owned;
     owned.set_owner(request.owner());
     owned.mutable_item()->set_type(std::string(kind.type));
@@ -110,8 +121,8 @@ struct MediaFrontendService final : MediaFrontend::CoroutineService {
   Coroutine Append(Context& ctx, const PartOfUser& request, MediaItem* reply) override {
     const std::string& bytes = request.part().data();
     if (bytes.size() > kMostPartBytes) co_return absl::InvalidArgumentError("over 4 MiB at once");
-    const absl::StatusOr<Semaphore::Permit> permit = co_await written.Acquire(ctx);
-    if (!permit.ok()) co_return TooMany("uploads");
+    const auto permit = co_await MayWrite(ctx, request.owner());
+    if (!permit.ok()) co_return permit.status();
     MediaId id;
     id.set_id(request.id());
     auto [found] = co_await WhenAll(ctx, Ask(media, Media::kFind, id));
@@ -229,7 +240,7 @@ struct MediaFrontendService final : MediaFrontend::CoroutineService {
   }
 
   const apps::MediaFiles files;
-  Semaphore written{kMostWritten, /*most_waiting=*/0};
+  apps::FairSemaphore written{kMostWritten, kMostWrittenOfUser, kMostWaiting};
   apps::DownloadPlaces images, videos;
   // Atomic; relaxed, the time of the last line to the operator, 0 before the first.
   std::atomic<int64_t> told{0};
