@@ -189,7 +189,8 @@ class FewDownloadsTest : public MediaTest {
   using Reader = ClientReader<google::api::HttpBody>;
 
   // `rate`: KiB a second that a reader takes, or is behind.
-  explicit FewDownloadsTest(const char* rate) : MediaTest({"--downloads", "1", "--download-rate", rate}) {}
+  explicit FewDownloadsTest(const char* rate, const char* most = "1")
+      : MediaTest({"--downloads", most, "--download-rate", rate}) {}
 
   void SetUp() override {
     // A stream that is not read holds 4 MiB on each connection that it passes.
@@ -228,6 +229,11 @@ class PatientDownloadsTest : public FewDownloadsTest {
   PatientDownloadsTest() : FewDownloadsTest("1") {}
 };
 
+class TwoPatientDownloadsTest : public FewDownloadsTest {
+ protected:
+  TwoPatientDownloadsTest() : FewDownloadsTest("1", "2") {}
+};
+
 // It is behind after little more than the 2 s that each has.
 class ImpatientDownloadsTest : public FewDownloadsTest {
  protected:
@@ -235,6 +241,8 @@ class ImpatientDownloadsTest : public FewDownloadsTest {
 };
 
 INSTANTIATE_TEST_SUITE_P(Models, PatientDownloadsTest, testing::Bool(),
+                         [](const auto& info) { return std::string(info.param ? "ADB" : "FIB"); });
+INSTANTIATE_TEST_SUITE_P(Models, TwoPatientDownloadsTest, testing::Bool(),
                          [](const auto& info) { return std::string(info.param ? "ADB" : "FIB"); });
 INSTANTIATE_TEST_SUITE_P(Models, ImpatientDownloadsTest, testing::Bool(),
                          [](const auto& info) { return std::string(info.param ? "ADB" : "FIB"); });
@@ -252,6 +260,26 @@ TEST_P(PatientDownloadsTest, AReaderThatIsNotBehindKeepsItsPlace) {
   EXPECT_TRUE(read_ == video_);
   status = Download(ann_, item_.id(), &got);
   EXPECT_TRUE(status.ok()) << status;
+}
+
+TEST_P(TwoPatientDownloadsTest, AnAddressWithManyLosesOneToAnother) {
+  Reader second = Begin();
+  google::api::HttpBody part;
+  for (size_t read = 0; read < 2u << 20; read += part.data().size()) ASSERT_TRUE(second.Read(&part));
+  std::string got;
+  absl::Status status = Download(ann_, item_.id(), &got);
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  PostRequest request;
+  request.set_token(ann_.token());
+  request.set_id(item_.id());
+  Context ctx(kMaxTestWait);
+  ctx.AddMetadata("x-forwarded-for", "192.0.2.1");
+  Reader other = app_.Front().DownloadMedia(ctx, request);
+  got.clear();
+  while (other.Read(&part)) got += part.data();
+  status = other.Finish();
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_TRUE(got == video_);
 }
 
 TEST_P(ImpatientDownloadsTest, AReaderThatIsBehindLosesItsPlaceToAnother) {

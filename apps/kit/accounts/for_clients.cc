@@ -157,9 +157,7 @@ Coroutine ServiceForClients::Run(const ClientMethod& method, Context& ctx, Excha
   absl::Status status;
   try {
     if (method.access == PUBLIC) {
-      const std::string_view peer = ctx.peer();
-      ctx.AddMetadata(kClientAddress,
-                      ctx.metadata().Find(kClientAddress).value_or(peer.substr(0, peer.rfind(':'))));
+      HandAddressOn(ctx);
     } else {
       std::string scratch;
       std::string_view token;
@@ -182,6 +180,12 @@ Coroutine ServiceForClients::Run(const ClientMethod& method, Context& ctx, Excha
 
 Peers PeersOf(Env& env) {
   return [&env](std::string_view service) { return env.SharedChannel(service); };
+}
+
+void HandAddressOn(Context& ctx) {
+  const std::string_view peer = ctx.peer();
+  ctx.AddMetadata(kClientAddress,
+                  ctx.metadata().Find(kClientAddress).value_or(peer.substr(0, peer.rfind(':'))));
 }
 
 MadeService ForClients(std::unique_ptr<Service> service, const Sessions& sessions, const Peers& peers) {

@@ -42,6 +42,9 @@ Peers PeersOf(Env& env);
 // handler is not a coroutine.
 MadeService ForClients(std::unique_ptr<Service> service, const Sessions& sessions, const Peers& peers);
 
+// Lets the calls of a client's request say where the client is, by kClientAddress. Those of methods that are PUBLIC do.
+void HandAddressOn(Context& ctx);
+
 // Marks the error as one for clients. The other ForClients() removes the mark, and calls do not carry it.
 absl::Status ForClients(absl::Status error);
 

@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "curtail/base/clock.h"
@@ -18,6 +20,9 @@ namespace curtail::apps {
 // A reader is behind once it has held a place for 2 s and for as long as the bytes that it took need at the least rate. It
 // keeps the place all the same, as one does that shows a paused video, until another download needs it. A download that loses
 // its place is cancelled at once.
+//
+// No reader, such as an address, keeps others out: where no place is free, a download of a reader that has two fewer than the one that
+// has most takes the place that is most behind of that one's.
 class DownloadPlaces {
  public:
   // So many of the bytes that were asked for are on their way to the reader, and not yet taken.
@@ -26,8 +31,9 @@ class DownloadPlaces {
   // A Hold has a place, or not, until its end. Thread-compatible.
   class Hold {
    public:
-    // Takes a free place, or else that of the reader that is most behind. `download` is cancelled if another takes the place.
-    Hold(DownloadPlaces& places, Context& download);
+    // Takes a free place, or else that of the download that is most behind, or else one of the reader that has most.
+    // `download` is cancelled if another takes the place.
+    Hold(DownloadPlaces& places, const std::string& reader, Context& download);
     ~Hold() { End(); }
     Hold(const Hold&) = delete;
     Hold& operator=(const Hold&) = delete;
@@ -54,12 +60,16 @@ class DownloadPlaces {
     uint64_t holder = 0;               // 0: none
     Context* download = nullptr;       // its
     TimePoint due = TimePoint::min();  // its holder is behind from then on
+    std::string reader;
   };
+  // So that another may take it.
+  void Free(Place& place) CURTAIL_REQUIRES(mu_);
 
   const double rate_;
   const TimeSource& time_;
   Mutex mu_;
   std::vector<Place> places_ CURTAIL_GUARDED_BY(mu_);
+  std::map<std::string, size_t> readers_ CURTAIL_GUARDED_BY(mu_);  // how many places each has
   uint64_t last_holder_ CURTAIL_GUARDED_BY(mu_) = 0;
 };
 

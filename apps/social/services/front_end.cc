@@ -61,6 +61,7 @@ struct FrontEndService final : Social::CoroutineService {
     // No file has a validator that If-Range could name.
     if (!ctx.metadata().Find("if-range"))
       query.set_range(std::string(ctx.metadata().Find("range").value_or("")));
+    apps::HandAddressOn(ctx);
     co_return co_await apps::ForwardParts(ctx, media.Get(ctx, kAsync), query, stream);
   }
 

@@ -17,6 +17,7 @@
 #include "apps/kit/blobs/media_files.h"
 #include "apps/kit/blobs/range_headers.h"
 #include "apps/kit/data/folder.h"
+#include "apps/kit/data/secrets.h"
 #include "apps/kit/fair_semaphore.h"
 #include "apps/kit/once.h"
 #include "apps/social/data.h"
@@ -151,7 +152,9 @@ struct MediaFrontendService final : MediaFrontend::CoroutineService {
     apps::AddRangeHeaders(ctx, range, item.bytes());
     stream.SendInitialMetadata();
     if (!range.ok()) co_return range.status();
-    apps::DownloadPlaces::Hold place(item.type().starts_with("video/") ? videos : images, ctx);
+    apps::DownloadPlaces::Hold place(item.type().starts_with("video/") ? videos : images,
+                                     std::string(ctx.metadata().Find(apps::kClientAddress).value_or("")),
+                                     ctx);
     if (!place) co_return TooMany("downloads");
     ctx.ShortenDeadline(Deadline::In(kMostReadTime));
     const absl::Status sent = co_await Send(item, *range, place, stream);
