@@ -19,8 +19,11 @@
 #include "curtail/store/sql/postgresql.h"
 
 #include <libpq-fe.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
@@ -69,43 +72,55 @@ absl::StatusCode CodeOfState(std::string_view state) {
   return found == kErrors.end() ? absl::StatusCode::kInternal : found->code;
 }
 
+int64_t BytesIn(int socket) {
+  int there = 0;
+  return ioctl(socket, FIONREAD, &there) == 0 ? there : 0;
+}
+
+// Since it connected, some more or fewer while others come; 0 for a Unix socket.
+int64_t BytesTakenFrom(int socket) {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return 0;
+  return static_cast<int64_t>(info.tcpi_bytes_received) - BytesIn(socket);
+}
+
 }  // namespace
 
 void PostgresqlSession::FreeResult::operator()(pg_result* result) const { PQclear(result); }
 
-absl::Status PostgresqlSession::Consume() {
+absl::Status PostgresqlSession::Consume(size_t* taken) {
+  const int socket = PQsocket(connection_);
+  const int64_t there = BytesIn(socket), before = BytesTakenFrom(socket);
+  if (*taken + static_cast<size_t>(there) > options_.max_reply_bytes) return TooLong();
   if (PQconsumeInput(connection_) == 0) return Broken(kGone);
+  // libpq reads on while bytes come.
+  *taken += static_cast<size_t>(std::max(there, BytesTakenFrom(PQsocket(connection_)) - before));
   while (PGnotify* const notice = PQnotifies(connection_)) PQfreemem(notice);  // never asked for
   return absl::OkStatus();
 }
 
-absl::Status PostgresqlSession::Flush(Deadline deadline) {
+absl::Status PostgresqlSession::Flush(Deadline deadline, size_t* taken) {
   while (true) {
     const int left = PQflush(connection_);
     if (left == 0) return absl::OkStatus();
     if (left < 0) return Broken(kGone);
     // It may have to be read before it reads on.
     absl::Status status = Wait(POLLIN | POLLOUT, deadline);
-    if (status.ok()) status = Consume();
+    if (status.ok()) status = Consume(taken);
     if (!status.ok()) return status;
   }
 }
 
 absl::StatusOr<PostgresqlSession::Result> PostgresqlSession::Next(Deadline deadline) {
-  absl::Status status = Flush(deadline);
-  size_t unread = 0;  // of a result that is not whole yet
-  bool too_long = false;
+  size_t taken = 0;  // of a result that is not whole yet
+  absl::Status status = Flush(deadline, &taken);
   while (status.ok() && PQisBusy(connection_) != 0) {
     status = Wait(POLLIN, deadline);
-    int there = 0;
-    if (status.ok() && ioctl(PQsocket(connection_), FIONREAD, &there) == 0)
-      unread += static_cast<size_t>(there);
-    too_long = status.ok() && unread > options_.max_reply_bytes;
-    if (too_long) status = TooLong();
-    if (status.ok()) status = Consume();
+    if (status.ok()) status = Consume(&taken);
   }
   if (!status.ok()) {
-    Drop(/*lost=*/!too_long);
+    Drop(/*lost=*/!absl::IsResourceExhausted(status));
     return status;
   }
   return Result(PQgetResult(connection_));

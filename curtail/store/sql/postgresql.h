@@ -122,8 +122,9 @@ class PostgresqlSession final : public SqlSession {
                           absl::FunctionRef<void(const SqlRow& row)> row);
   // Sends what libpq holds, and takes the next result; null at the end of the answer. Errors drop the connection.
   absl::StatusOr<Result> Next(Deadline deadline);
-  absl::Status Flush(Deadline deadline);
-  absl::Status Consume();
+  // `*taken` is how many bytes came since a result was whole. RESOURCE_EXHAUSTED: they are too many.
+  absl::Status Flush(Deadline deadline, size_t* taken);
+  absl::Status Consume(size_t* taken);
   // Statements with semicolons between them, not prepared; without their answers.
   absl::Status RunScript(const std::string& script);
 

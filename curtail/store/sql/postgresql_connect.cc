@@ -94,16 +94,16 @@ std::vector<std::string> AddressesOf(std::string_view list) {
   return addresses;
 }
 
-// Errors: DEADLINE_EXCEEDED, UNAVAILABLE.
+// Errors: DEADLINE_EXCEEDED, also if there is an event, as a server may send without an end; UNAVAILABLE.
 absl::Status AwaitEvents(const pg_conn* connection, short events, Deadline deadline) {
   pollfd entry{.fd = PQsocket(connection), .events = events, .revents = 0};
   while (true) {
     const Nanos left = deadline.Remaining();
+    if (deadline.Expired()) return absl::DeadlineExceededError("");
     const timespec timeout{.tv_sec = left.count() / 1'000'000'000, .tv_nsec = left.count() % 1'000'000'000};
     const int ready = ppoll(&entry, 1, &timeout, nullptr);
     if (ready > 0) return absl::OkStatus();
     if (ready < 0 && errno != EINTR) return absl::UnavailableError("poll failed");
-    if (ready == 0 && deadline.Expired()) return absl::DeadlineExceededError("");
   }
 }
 

@@ -340,6 +340,38 @@ TEST(PostgresqlDeathTest, AServerThatAsksForTwoBillionRoundsIsLate) {
   EXPECT_EXIT(open(), testing::ExitedWithCode(0), "did not answer in time|still being computed");
 }
 
+// A server that sends `part` again and again.
+void SendForEver(std::string_view part, internal::UniqueFd connection, int stop) {
+  std::string much;
+  while (much.size() < 1u << 20) much += part;
+  std::array<char, 4096> heard;
+  if (TestListener::Wait(connection.get(), stop) && read(connection.get(), heard.data(), heard.size()) == 8) {
+    send(connection.get(), "N", 1, MSG_NOSIGNAL);  // no TLS
+    if (!TestListener::Wait(connection.get(), stop) ||
+        read(connection.get(), heard.data(), heard.size()) <= 0)
+      return;
+  }
+  send(connection.get(), "R\0\0\0\x08\0\0\0\0", 9, MSG_NOSIGNAL);  // no password
+  while (send(connection.get(), much.data(), much.size(), MSG_NOSIGNAL) > 0) {
+  }
+}
+
+TEST(Postgresql, AServerThatSendsForEverIsLate) {
+  using std::string_view_literals::operator""sv;
+  for (const std::string_view part :
+       {"S\0\0\0\x08p\0v\0"sv, "N\0\0\0\x17SNOTICE\0C00000\0Mx\0\0"sv}) {  // ParameterStatus, NoticeResponse
+    const TestListener server(
+        [&](internal::UniqueFd connection, int stop) { SendForEver(part, std::move(connection), stop); });
+    SqlOptions options;
+    options.path = "for_ever";
+    options.postgresql = server.address();
+    options.busy_timeout = std::chrono::milliseconds(200);
+    const absl::Status status = SqlDatabase::Open(options).status();
+    EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+    EXPECT_THAT(status.message(), HasSubstr("in time"));
+  }
+}
+
 // Property: writes of two databases, as two processes have them, take turns; each sees what those before it did.
 TEST(Postgresql, WritersTakeTurnsStress) {
   constexpr int kThreads = 4, kEach = 25;
