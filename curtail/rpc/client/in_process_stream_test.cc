@@ -21,7 +21,7 @@ using testing::HasSubstr;
 // Handlers in straight lines, and one that calls itself.
 class StraightStreams final : public Service {
  public:
-  explicit StraightStreams(Log* log) : log_(log) {}
+  explicit StraightStreams(EventLog* log) : log_(log) {}
   std::string_view FullName() const override { return "test.Streams"; }
   std::vector<MethodHandler> Handlers() override {
     using Stream = ServerStream<StringValue, StringValue>;
@@ -58,7 +58,7 @@ class StraightStreams final : public Service {
   }
 
  private:
-  Log* const log_;
+  EventLog* const log_;
 };
 
 // Counts, and refuses calls whose metadata says so.
@@ -77,7 +77,7 @@ class StreamDoor final : public ServerInterceptor, public ClientInterceptor {
   void After(const OutgoingCall&, const absl::Status& status, Nanos) override { AddCode(status); }
 
   std::atomic<int> before{0};
-  Log codes;
+  EventLog codes;
 
  private:
   void AddCode(const absl::Status& status) {
@@ -177,7 +177,7 @@ class InProcessStraightTest : public testing::Test {
     return Stream(OpenStream(ctx, channel_, "/test.Streams/" + method));
   }
 
-  Log log_;
+  EventLog log_;
   StreamDoor door_;
   StraightStreams service_{&log_};
   InProcess here_{"here", {&door_}};
