@@ -137,7 +137,9 @@ TEST_F(GatewayTest, StreamsHavePlaces) {
   ASSERT_TRUE(Await([&] { return library_->sent() == 3; }));
   crowd.Write(GetFrame(7, watch));
   EXPECT_THAT(crowd.ReadUntil("too many streams"), HasSubstr("too many streams"));
-  EXPECT_THAT(Ask("GET /v1/watch/b?count=1"), HasSubstr("b/0"));
+  Peer newcomer = Connect();
+  newcomer.Write("GET /v1/watch/b?count=1 HTTP/1.1\r\nhost: x\r\n\r\n");
+  EXPECT_THAT(newcomer.ReadUntil("b/0"), HasSubstr("b/0"));
   EXPECT_THAT(crowd.ReadUntil("want one"), HasSubstr("clients with fewer streams want one"));
   EXPECT_TRUE(Await([&] { return library_->ended() == 2; }));
   EXPECT_EQ(gateway().stats().refused, 2u);

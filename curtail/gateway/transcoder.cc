@@ -213,6 +213,10 @@ struct Transcoder::Impl {
     const bool theirs = type != nullptr;
     if (!theirs) type = usual->FindMessageTypeByName(name);
     if (type == nullptr) return std::nullopt;
+    pb::MessageFactory* const generated = pb::MessageFactory::generated_factory();
+    const pb::Message* const prototype = theirs ? factory.GetPrototype(type) : generated->GetPrototype(type);
+    // BinaryToJsonString() takes a broken end for the end.
+    if (!std::unique_ptr<pb::Message>(prototype->New())->ParsePartialFromString(bytes)) return std::nullopt;
     std::string text;
     const auto printed =
         pb::util::BinaryToJsonString((theirs ? resolver : usual_resolver).get(), UrlOf(*type), bytes, &text);

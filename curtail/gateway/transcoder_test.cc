@@ -124,8 +124,8 @@ TEST_F(TranscoderTest, DetailsOfAnErrorAreJson) {
           R"({"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"2s"})",
           R"({"@type":"type.googleapis.com/t.M","name":"n","tag":"t"})",
           R"({"@type":"example.com/google.protobuf.Duration","value":"3s"})",
-          R"({"@type":"type.googleapis.com/t.Unknown","value":"/w=="})",
-          R"({"@type":"type.googleapis.com/google.rpc.Help","value":"/w=="})"));
+          R"({"@type":"type.googleapis.com/t.Unknown","value":"/w"})",
+          R"({"@type":"type.googleapis.com/google.rpc.Help","value":"/w"})"));
 }
 
 }  // namespace

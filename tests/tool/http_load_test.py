@@ -148,7 +148,7 @@ def test_drawn(tools):
     expect_refusal(tools.run(*once, "--fail-if", "checks<1%"), "add --check '.FIELD == VALUE'")
     expect_refusal(tools.run(*once, "--check", ".id = 7"), "--check: check '.id = 7'", "write ==")
     expect_refusal(tools.run("load", f"http://{{{{index}}}}.local/", "--rps", "1"), "in the path and the query only")
-    expect_refusal(tools.run("load", f"http://{address}/{{{{pick a#b}}}}", "--rps", "1"), "not a path of a URL")
+    expect_refusal(tools.run("load", f"http://{address}/{{{{pick a#b}}}}", "--rps", "1"), "the path of the URL, '/{{pick a': a placeholder has no end")
     server.shutdown()
 
 

@@ -234,7 +234,7 @@ def test_help(tools):
     expect_refusal(tools.run("--quiet", "dance"), 104, "no command \"dance\"\n")
     expect_refusal(tools.run("load", "a:1", "--rsp", "5"), 104, "--rsp: unknown flag or word; did you mean \"--rps\"?\n", "hint: see curtail load --help\n")
     expect_refusal(tools.run("top", "hdsearch", "--quite"), 104, "did you mean \"--quiet\"?", "hint: see curtail top --help\n")
-    expect_refusal(tools.run("up", "hdsearch", "--lowres=5"), 104, "--lowres=5\n")
+    expect_refusal(tools.run("up", "hdsearch", "--lowres=5"), 104, "--lowres=5: unknown flag or word\n")
     expect_refusal(tools.run("report"), 104, "file is required\n", "hint: see curtail report --help\n")
     expect_refusal(tools.run(), 104, "hint: see curtail --help\n")
     for command in ("load", "logs", "observe", "top", "traces", "status", "switch", "down", "ps"):

@@ -46,7 +46,8 @@ size_t Distance(std::string_view a, std::string_view b) {
 std::string Closest(std::string_view wrong, const std::vector<std::string>& names) {
   const std::string plain = Plain(wrong);
   std::string best;
-  size_t least = std::max<size_t>(1, plain.size() / 3) + 1;
+  // One letter is near any other.
+  size_t least = std::min(std::max<size_t>(1, plain.size() / 3) + 1, std::max<size_t>(1, plain.size()));
   for (const std::string& name : names) {
     if (name.ends_with(Join(".", wrong))) return name;
     const size_t distance = Distance(plain, Plain(name));

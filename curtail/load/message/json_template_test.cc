@@ -192,6 +192,7 @@ TEST(JsonTemplate, SyntaxErrorsNameThePlace) {
       {R"({"a_bool": true)", "expected ',' or '}'"},
       {R"({} {})", "more text follows the request, at 1:4"},
       {"// x\n{}", "got something that is not a JSON value"},
+      {"name: 3", "got something that is not a JSON value"},
   };
   for (const auto& [json, error] : kCases) EXPECT_THAT(ErrorOf(json), HasSubstr(error)) << json;
   EXPECT_THAT(ErrorOf({"{}\0", 3}), HasSubstr("more text follows the request, at 1:3"));

@@ -8,9 +8,11 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "curtail/base/read_file.h"
 #include "curtail/load/message/http_workload.h"
 #include "curtail/load/message/json_workload.h"
+#include "curtail/load/message/metadata_template.h"
 #include "curtail/wire/http_url.h"
 #include "tools/curtail/term/flags.h"
 
@@ -86,7 +88,15 @@ absl::Status DrawPaths(LoadFlags* flags) {
         return !url.ok() || url->path != "/";
       });
   if (others) return absl::InvalidArgumentError("URLs with placeholders must all have the same path");
-  flags->metadata.push_back(kPathLine + path);
+  const std::string line = kPathLine + path;
+  const absl::Status read = MetadataTemplate::Parse({line}, 0, MetadataTemplate::Rules::kHttp).status();
+  if (!read.ok()) {
+    absl::string_view why = read.message();
+    const bool named = absl::ConsumePrefix(&why, absl::StrCat("'", kPathLine));
+    return absl::InvalidArgumentError(
+        absl::StrCat(named ? "the path of the URL, '" : "the path of the URL: ", why));
+  }
+  flags->metadata.push_back(line);
   return absl::OkStatus();
 }
 
@@ -161,9 +171,10 @@ absl::Status ReadUrls(const LoadFlags& flags, LoadTargets* targets) {
     return absl::InvalidArgumentError(
         absl::StrCat("-X: '", http.verb, "' is not a verb of HTTP; write one such as GET, POST or PUT"));
   // Over HTTP/1.1 a connection carries one request at a time.
-  if (!http.http2 && !flags.connections)
-    targets->channel.connections =
-        flags.closed > 0 ? std::min(flags.closed, kMostConnections) : kHttp1Connections;
+  if (!http.http2 && !flags.connections) {
+    const int of_thread = (flags.closed + flags.threads - 1) / std::max(flags.threads, 1);
+    targets->channel.connections = of_thread > 0 ? std::min(of_thread, kMostConnections) : kHttp1Connections;
+  }
   return absl::OkStatus();
 }
 

@@ -115,10 +115,9 @@ absl::Status JsonMessageReader::ReadMessage(const Descriptor& type, MessageProgr
     case Mapping::kObject:
       break;
   }
-  const Kind kind = in_->Peek();
-  if (kind != Kind::kObject) {
+  if (in_->Peek() != Kind::kObject) {
     return Error(in_->NextOffset(),
-                 Join("expected an object (", type.full_name(), "), got ", KindName(kind)));
+                 Join("expected an object (", type.full_name(), "), got ", KindName(in_->KindFound())));
   }
   return ReadMembers(type, out);
 }
