@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curtail/gateway/internal/target_calls.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "curtail/base/boundary.h"
@@ -60,7 +61,12 @@ absl::Status TargetCalls::BeginAside(Incoming& in, Transcoder::Match match, std:
 }
 
 void TargetCalls::Converted(Converting& request) {
-  AddUnderWay(-static_cast<ptrdiff_t>(request.in.request.body.size()));
+  reserved_ = request.in.request.body.size();
+  BeginConverted(request);
+  AddUnderWay(-static_cast<ptrdiff_t>(std::exchange(reserved_, 0)));
+}
+
+void TargetCalls::BeginConverted(Converting& request) {
   const Asker& asker = request.in.asker;
   const auto connection = asker.connection.lock();
   if (request.given_up || connection == nullptr) return;
@@ -86,7 +92,8 @@ absl::StatusOr<std::string> TargetCalls::MessageOf(const Incoming& in, const Tra
 
 absl::Status TargetCalls::Admit(size_t bytes) {
   const size_t share = options_.max_held_bytes / 2;
-  if (bytes <= kSmall || under_way_ == 0 || under_way_ + bytes <= share) return absl::OkStatus();
+  const size_t others = under_way_ - reserved_;
+  if (bytes <= std::max(kSmall, reserved_) || others == 0 || others + bytes <= share) return absl::OkStatus();
   owner_.OnRefused();
   return absl::UnavailableError("the requests in flight hold too much");
 }

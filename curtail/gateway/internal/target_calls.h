@@ -108,6 +108,7 @@ class TargetCalls {
   absl::Status BeginAside(Incoming& in, Transcoder::Match match, std::string_view query, Metadata metadata,
                           Deadline deadline);
   void Converted(Converting& request);
+  void BeginConverted(Converting& request);
   absl::Status BeginWith(const Asker& asker, const CatalogMethod& method, absl::StatusOr<std::string> message,
                          Metadata metadata, Deadline deadline);
   absl::Status BeginCall(const Asker& asker, const CatalogMethod& method, const std::string& message,
@@ -129,6 +130,7 @@ class TargetCalls {
   const Transcoder& transcoder_;
   Channel& channel_;
   Owner& owner_;
+  size_t reserved_ = 0;   // of under_way_, for the request that begins
   size_t under_way_ = 0;  // bytes of requests on their way to the target, and of replies that wait
   TimerHeap deadlines_;   // of streams_
   std::vector<std::unique_ptr<Call>> calls_;
