@@ -205,7 +205,7 @@ TEST_P(TracedStraightLineTest, LogLinesNameTheTraceAndTheSpan) {
   const std::vector<json> spans = Spans(*mid_, 1);
   ASSERT_THAT(spans, SizeIs(1));
   EXPECT_EQ(ids.trace, kTrace);
-  EXPECT_EQ(ids.span, spans[0]["id"]) << "the server's own span, not its caller's";
+  EXPECT_EQ(ids.span, spans[0]["id"].get<std::string>()) << "the server's own span, not its caller's";
   EXPECT_THAT(line, testing::EndsWith(": here [4bf92f35]\n"));
   EXPECT_EQ(line.find("below"), line.npos);
 }
