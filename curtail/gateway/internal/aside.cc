@@ -13,12 +13,16 @@ Aside::~Aside() {
 }
 
 void Aside::Do(std::function<void()> work, std::function<void()> then) {
+  const auto start = [this] { thread_ = std::thread([this] { Run(); }); };
+  if (!thread_.joinable() && !Contain("gateway", start)) {  // there is no thread to be had
+    Contain("gateway", work);
+    return then();
+  }
   then_ = std::move(then);
   {
     std::lock_guard lock(mu_);
     work_ = std::move(work);
   }
-  if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
   changed_.notify_all();
 }
 

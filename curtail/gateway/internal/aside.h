@@ -24,7 +24,7 @@ class Aside {
   Aside& operator=(const Aside&) = delete;
 
   bool busy() const { return then_ != nullptr; }
-  // Has `work` done by the other thread, and then `then` by this one, in Collect(). What `work` uses outlives it, and
+  // Has `work` done by the other thread, and then `then` by this one, in Collect(); or both at once, if no thread starts. What `work` uses outlives it, and
   // nobody changes it meanwhile. REQUIRES: !busy()
   void Do(std::function<void()> work, std::function<void()> then);
   // Ends what is done.

@@ -13,6 +13,8 @@ namespace {
 
 // A request of so many bytes finds room whatever is under way.
 constexpr size_t kSmall = 4u << 10;
+// While all streams have their places.
+constexpr Nanos kBetweenLooks = std::chrono::milliseconds(10);
 
 }  // namespace
 
@@ -71,9 +73,11 @@ void TargetCalls::BeginConverted(Converting& request) {
   const auto connection = asker.connection.lock();
   if (request.given_up || connection == nullptr) return;
   connection->Detach(asker.stream);
-  const absl::Status begun = BeginWith(asker, request.match.route->method, std::move(request.message),
-                                       std::move(request.metadata), request.deadline);
-  if (!begun.ok()) connection->Within([&] { owner_.Answer(asker, asker.form.Whole(begun, {}, {})); });
+  connection->Within([&] {
+    const absl::Status begun = BeginWith(asker, request.match.route->method, std::move(request.message),
+                                         std::move(request.metadata), request.deadline);
+    if (!begun.ok()) owner_.Answer(asker, asker.form.Whole(begun, {}, {}));
+  });
 }
 
 absl::Status TargetCalls::BeginWith(const Asker& asker, const CatalogMethod& method,
@@ -181,7 +185,11 @@ void TargetCalls::OnGivenUp(Call* call) {
 absl::Status TargetCalls::TakePlace(const Asker& asker) {
   constexpr size_t kLooks = 16;
   if (streams_.size() < options_.max_streams) return absl::OkStatus();
-  LookAtStreams();
+  // Not for each request: a look costs as much as there are streams.
+  if (const TimePoint now = Now(); now - looked_ >= kBetweenLooks) {
+    looked_ = now;
+    LookAtStreams();
+  }
   if (streams_.size() < options_.max_streams) return absl::OkStatus();
   const auto of = [](const std::shared_ptr<HttpConnection>& connection) {
     return connection == nullptr ? 0 : connection->streams;

@@ -138,6 +138,7 @@ class TargetCalls {
   std::deque<Call*> long_replies_;  // these wait
   std::vector<std::unique_ptr<StreamCall>> streams_;
   size_t next_looked_at_ = 0;  // of streams_, by TakePlace()
+  TimePoint looked_;           // when it looked at all
   Aside aside_;
 };
 
