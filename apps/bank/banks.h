@@ -32,7 +32,7 @@ struct BankRow {
 std::string_view BuiltinBanks();
 // Errors: DATA_LOSS, the file is not in its form.
 absl::StatusOr<std::vector<BankRow>> ReadBanks(std::string_view file);
-// Puts them in place of those of another file.
+// Replaces the banks of another file by them.
 absl::Status WriteBanks(SqlSession& s, const std::vector<BankRow>& rows);
 
 }  // namespace curtail::bank

@@ -23,7 +23,7 @@ namespace curtail::apps {
 
 // A FairSemaphore has places for callers that hold a permit or wait for one. A key takes a place only while it has fewer than
 // half as many as are free, so others find places. Callers of one key wait in a line of their own, of which at most `of_key` hold
-// permits or wait for those of all. So a caller waits for the callers of its key, and for `of_key` of each other key. Thread-safe.
+// permits of all or wait for them. So a caller waits for the callers of its key, and for `of_key` of each other key. Thread-safe.
 class FairSemaphore {
  private:
   struct Line {

@@ -2,7 +2,7 @@
 //
 // Bank information: the branches of this bank, and real banks of eleven countries by BIC, IBAN or words of their names.
 //
-// The banks are those of data/banks.tsv, which is a part of the program. The first instance that starts with another file than the last
+// The banks come from data/banks.tsv, which is a part of the program. The first instance that starts with another file than the last
 // puts it into the database. Replies that have banks are kept in the cache, by the file that they are from.
 #include <algorithm>
 #include <chrono>

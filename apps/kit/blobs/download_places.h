@@ -31,7 +31,7 @@ class DownloadPlaces {
   // A Hold has a place, or not, until its end. Thread-compatible.
   class Hold {
    public:
-    // Takes a free place, or else that of the download that is most behind, or else one of the reader that has most.
+    // Takes a free place, else the place of the download that is most behind, else a place of the reader that has most.
     // `download` is cancelled if another takes the place.
     Hold(DownloadPlaces& places, const std::string& reader, Context& download);
     ~Hold() { End(); }

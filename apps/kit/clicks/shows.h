@@ -20,13 +20,13 @@ inline constexpr char kShowsSchema[] =
     "CREATE INDEX shows_of ON shows(ad);";
 inline constexpr char kClickModelFile[] = "ads.model";
 
-// Counts each ad that is there as shown to the user. Errors: those of SqlSession.
+// Counts each existing ad as shown to the user. Errors: as SqlSession.
 absl::Status CountShown(SqlSession& session, uint64_t user, std::span<const uint64_t> ads);
-// Counts a click. Errors: FAILED_PRECONDITION: the ad was not shown to the user so often; those of SqlSession.
+// Counts a click. Errors: FAILED_PRECONDITION: the ad was not shown to the user so often; else as SqlSession.
 absl::Status CountClick(SqlSession& session, uint64_t user, uint64_t ad);
 
 // Learns from the shows of a data folder, and leaves the model there, if anything was shown. Unless `quiet`, it prints how good that is.
-// Errors: NOT_FOUND (no such store); those of SqlSession and WriteMessage().
+// Errors: NOT_FOUND (no such store); else as SqlSession and WriteMessage().
 absl::Status LearnClicks(const std::string& folder, const LogisticTraining& training, bool quiet);
 
 }  // namespace curtail::apps

@@ -27,7 +27,7 @@ std::vector<std::string> SocketsOf(const std::string& list) {
   return sockets;
 }
 
-// Of the sockets of all shards, those of one.
+// Returns the sockets of one shard.
 std::vector<std::string> OfShard(const Shard& shard, const std::vector<std::string>& sockets) {
   if (sockets.size() < shard.count) return sockets;  // its own
   const auto at = [&](uint64_t end) { return sockets.begin() + static_cast<ptrdiff_t>(end); };
