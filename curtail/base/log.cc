@@ -33,14 +33,14 @@ void AppendEscaped(std::string_view text, std::string* out) {
   }
 }
 
-// Without bytes that a terminal acts upon, or that begin a line which nobody has logged.
-std::string Printable(std::string_view text) {
+// Without bytes that a terminal acts upon, or, unless `lines`, that begin a line which nobody has logged.
+std::string Printable(std::string_view text, bool lines) {
   std::string printable;
   unsigned char before = 0;
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
     const bool second = before == 0xc2 && byte >= 0x80 && byte < 0xa0;  // of U+0080 to U+009F
-    if (byte < 0x20 || byte == 0x7f || second) {
+    if ((byte < 0x20 && !(lines && c == '\n')) || byte == 0x7f || second) {
       AppendEscaped({&c, 1}, &printable);
     } else {
       printable.push_back(c);
@@ -118,7 +118,8 @@ timespec LogTime() {
 
 std::string LogText(const LogForm& form, const timespec& now, Severity severity, std::string_view message,
                     std::initializer_list<LogField> fields, std::string_view from) {
-  if (!form.json) return Join(Printable(from), from.empty() ? "" : ": ", Printable(message), "\n");
+  if (!form.json && from.empty()) return Join(Printable(message, /*lines=*/true), "\n");
+  if (!form.json) return Join(Printable(from, false), ": ", Printable(message, false), "\n");
   LogLine line(form, severity, now);
   line.Add("message", message);
   for (const LogField& field : fields) {

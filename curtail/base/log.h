@@ -51,8 +51,8 @@ struct LogField {
   std::variant<std::string_view, int64_t> value;
 };
 
-// Writes "FROM: MESSAGE", or without FROM the message alone, on one line, if Logs(severity).
-// Control characters become \u001b and the like. `fields` are in the JSON only, so `message` says
+// Writes "FROM: MESSAGE" on one line, if Logs(severity), with control characters as \u001b; without
+// FROM the message alone, with its ends of lines. `fields` are in the JSON only, so `message` says
 // all to people. The names of fields are other ones than above.
 void Log(Severity severity, std::string_view message, std::initializer_list<LogField> fields = {},
          std::string_view from = "curtail");

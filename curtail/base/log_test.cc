@@ -29,6 +29,11 @@ TEST(Log, TextIsALineThatNoTerminalActsUpon) {
             "x\\u000ay: a \"b\"\\u000acurtail: c\\\\u001b[2J\\u007f\\u000d\xc2\\u009b \xc3\x84 \xc2\xa0\n");
 }
 
+TEST(Log, TextOfNobodyMayHaveLines) {
+  EXPECT_EQ(LogText(kText, kTime, Severity::kError, "--x: unknown\nRun with --help\x1b", {}, ""),
+            "--x: unknown\nRun with --help\\u001b\n");
+}
+
 TEST(Log, JsonIsAnObjectALine) {
   EXPECT_EQ(LogText(kJson, kTime, Severity::kWarning, "careful",
                     {{"limit", "queue"}, {"times", uint64_t{3}}, {"change", -1}}, "curtail"),

@@ -143,7 +143,7 @@ absl::StatusOr<Catalog> CatalogOf(const Flags& flags) {
   return absl::Status(
       catalog.status().code(),
       Join("cannot learn the methods of the target: ", Message(catalog.status()),
-           away ? "\nIs the server running? One without reflection needs --proto FILE." : ""));
+           away ? ". Is the server running? One without reflection needs --proto FILE." : ""));
 }
 
 // How long the gateway takes to end.
