@@ -11,7 +11,7 @@
 
 #include "apps/bank/fill.h"
 #include "apps/kit/fill.h"
-#include "apps/kit/testing/start_app.h"
+#include "apps/kit/testing/filled_files.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::bank {
@@ -27,35 +27,9 @@ apps::Deployed WholeBank(const std::string& folder) {
   return form;
 }
 
-namespace {
-
-// The files of a bank that was filled. Remade before a session in them, of a quarter of an hour, ends.
-class FilledFiles {
- public:
-  static void CopyTo(const std::string& folder) {
-    static std::unique_ptr<FilledFiles> files;
-    if (files == nullptr || files->until_.Expired()) files = std::make_unique<FilledFiles>();
-    std::filesystem::copy(files->dir_.File("data"), folder, std::filesystem::copy_options::recursive);
-  }
-
-  FilledFiles() {
-    const std::string folder = dir_.File("data");
-    const auto app = apps::StartApp(BANK_TOPOLOGY, WholeBank(folder));
-    FillBank(app->AddressOf("front-end"), folder);
-    FillBank(app->AddressOf("front-end"), folder);  // deposits nothing more, opens nothing more
-    const absl::Status ended = app->Stop();
-    EXPECT_TRUE(ended.ok()) << ended;
-  }
-
- private:
-  const TempDir dir_;
-  const Deadline until_ = Deadline::In(std::chrono::minutes(8));
-};
-
-}  // namespace
-
 void BankTest::SetUp() {
-  if (InFiles()) FilledFiles::CopyTo(Folder());
+  static apps::FilledFiles filled(BANK_TOPOLOGY, WholeBank, FillBank);
+  if (InFiles()) filled.CopyTo(Folder());
   app_ = apps::StartApp(BANK_TOPOLOGY, Form());
   if (!InFiles()) FillBank(app_->AddressOf("front-end"), Folder());
   front_ = Connect();

@@ -50,10 +50,10 @@ struct Order {
 
 // The words of an error without a number.
 inline std::string WithoutNumber(const absl::Status& status, uint64_t number) {
-  std::string words = status.ToString();
-  const std::string digits = std::to_string(number);
-  if (const size_t at = words.find(digits); at != std::string::npos) words.replace(at, digits.size(), "N");
-  return words;
+  const std::string words = status.ToString(), digits = std::to_string(number);
+  const size_t at = words.find(digits);
+  if (at == std::string::npos) return words;
+  return Join(words.substr(0, at), "N", words.substr(at + digits.size()));
 }
 
 // The parts of a payment that no later answer changes.

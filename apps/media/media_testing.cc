@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "apps/kit/testing/start_app.h"
+#include "apps/kit/testing/filled_files.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::media {
@@ -29,20 +29,31 @@ absl::Status ReadPages(std::vector<Review>* reviews, List list) {
 
 }  // namespace
 
+apps::Deployed MediaTest::Form(const std::string& folder, const std::string& config, bool monolith) {
+  return {.config = config,
+          .monolith = monolith,
+          .set = {"load-balancer.replicas=0", "movie-files.replicas=0", "data=" + folder},
+          .options = {.admin = true}};
+}
+
 void MediaTest::Start(const std::string& config, bool monolith) {
-  app_ = apps::StartApp(MEDIA_TOPOLOGY,
-                        {.config = config,
-                         .monolith = monolith,
-                         .set = {"load-balancer.replicas=0", "movie-files.replicas=0", "data=" + Folder()},
-                         .options = {.admin = true}});
+  static apps::FilledFiles filled(
+      MEDIA_TOPOLOGY,
+      [](const std::string& folder) {
+        apps::Deployed form = Form(folder, /*config=*/{}, /*monolith=*/true);
+        form.options.flags = {"--no-sync"};
+        return form;
+      },
+      [](const std::string& target, const std::string& folder) {
+        ASSERT_EQ(
+            std::system(Join(MEDIA_PROGRAM, " fill --quiet --users ", kUsers, " --movies ", kFilms,
+                             " --reviews 0 --deposit ", kDeposit, " --data ", folder, " --target ", target)
+                            .c_str()),
+            0);
+      });
+  filled.CopyTo(Folder());
+  app_ = apps::StartApp(MEDIA_TOPOLOGY, Form(Folder(), config, monolith));
   front_ = Connect("front-end");
-  for (int repeat = 0; repeat < 2; ++repeat) {  // finds all
-    ASSERT_EQ(std::system(Join(MEDIA_PROGRAM, " fill --quiet --users ", kUsers, " --movies ", kFilms,
-                               " --reviews 0 --deposit ", kDeposit, " --data ", Folder(), " --target ",
-                               app_->AddressOf("front-end"))
-                              .c_str()),
-              0);
-  }
   auto users = apps::ReadLoadUsers(Folder(), "media");
   ASSERT_TRUE(users.ok()) << users.status();
   users_ = *std::move(users);

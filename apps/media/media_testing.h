@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "apps/kit/fill.h"
+#include "apps/kit/testing/start_app.h"
 #include "apps/media/films.h"
 #include "curtail/base/temp_dir_testing.h"
 #include "curtail/base/testing.h"
@@ -27,6 +28,7 @@ class MediaTest : public testing::Test {
 
   void SetUp() override { Start(/*config=*/{}, /*monolith=*/false); }
   void TearDown() override;
+  static apps::Deployed Form(const std::string& folder, const std::string& config, bool monolith);
   void Start(const std::string& config, bool monolith);
 
   std::string Folder() const { return dir_.File("data"); }

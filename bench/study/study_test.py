@@ -31,6 +31,7 @@ import picture  # noqa: E402
 import policies  # noqa: E402
 import recover  # noqa: E402
 import slow  # noqa: E402
+import soak  # noqa: E402
 import social  # noqa: E402
 import social_queries as queries  # noqa: E402
 import social_stacks as stacks  # noqa: E402
@@ -226,6 +227,17 @@ class Pictures(unittest.TestCase):
             recover: (
                 {"kills": {"services": {"user": [[0.5, 3]] * 3}, "monolith": {"front-end": [[2, 40]] * 3}}},
                 "| the one process | 2.00 (2.00-2.00) | 40 |",
+            ),
+            soak: (
+                {
+                    "seconds": 300,
+                    "parts": [{"kills": 60, "ok": 59_000, "failed": 40, "p50_us": 800, "p99_us": 90_000}] * 2,
+                    "at_most": {"before": [2000] * 5, "after": [1900] * 5},
+                    "told": {"Pay": 18_000},
+                    "stored": {"Pay": 18_002},
+                    "audit": "",
+                },
+                "18,000 of Pay were acknowledged, 18,002 stored. The audit: clean.",
             ),
             slow: (
                 {"order": ["user", "front-end"], "calm": [calm, calm], "rows": {"user": seen}},

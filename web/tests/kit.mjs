@@ -39,10 +39,10 @@ export function run(program, args, env, timeout = MAX_WAIT_MS) {
 
 export const launch = () => chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"] });
 
-// Errors and warnings of the console go to `said`.
+// Errors and warnings of the console go to `said`, with the address that they are about.
 export async function openPage(context, url, said) {
   const page = await context.newPage({ viewport: { width: 1280, height: 900 } });
-  page.on("console", (message) => ["error", "warning"].includes(message.type()) && said.push(message.text()));
+  page.on("console", (message) => ["error", "warning"].includes(message.type()) && said.push(`${message.text()} ${message.location().url}`));
   page.on("pageerror", (error) => said.push(String(error)));
   // Not by a script of the page, which its Content-Security-Policy would refuse.
   await page.addInitScript(readFileSync(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8"));

@@ -29,7 +29,7 @@ namespace curtail::apps {
 namespace {
 
 constexpr Xapian::valueno kIdSlot = 0, kNumberSlot = 1;
-constexpr int kTries = 8;
+constexpr int kFreeTries = 2;
 // Metadata: all documents are noted in blocks, and have the terms for words that they repeat.
 constexpr char kFormatKey[] = "format", kFormat[] = "2";
 constexpr unsigned kMostWordBytes = 240;  // Xapian's limit is 245
@@ -221,15 +221,18 @@ struct TextIndex::Impl {
     return absl::OkStatus();
   }
 
-  // Search(), again while commits end it.
-  absl::Status SearchOnceUnchanged(const WordQuery& words, bool even, const Query& asked, Hits* hits) {
-    absl::Status status;
-    int tries = kTries;
-    do {
+  // Search(), again while commits end it, at last while none can.
+  absl::Status SearchOneVersion(const WordQuery& words, bool even, const Query& asked, Hits* hits) {
+    const auto search = [&] {
       hits->clear();
-      status = Guard([&] { return Search(words, even, asked, hits); });
-    } while (absl::IsAborted(status) && --tries > 0);
-    return absl::IsAborted(status) ? absl::UnavailableError("the index changes too fast; try again") : status;
+      return Guard([&] { return Search(words, even, asked, hits); });
+    };
+    for (int tries = kFreeTries; tries > 0; --tries) {
+      absl::Status status = search();
+      if (!absl::IsAborted(status)) return status;
+    }
+    const MutexLock lock(write_mu);
+    return search();
   }
 
   // An index of an older version becomes one of this, in one transaction.
@@ -311,7 +314,7 @@ absl::Status TextIndex::Find(const Query& query, std::vector<Hit>* hits) const {
     words.repeating |= as_written.repeating;
   }
   Narrow(query, &words.all);
-  return impl_->SearchOnceUnchanged(words, even, query, hits);
+  return impl_->SearchOneVersion(words, even, query, hits);
 }
 
 absl::Status TextIndex::FindAll(Query query, std::vector<Hit>* hits) const {
@@ -319,7 +322,7 @@ absl::Status TextIndex::FindAll(Query query, std::vector<Hit>* hits) const {
   WordQuery all;
   all.all = Xapian::Query::MatchAll;
   Narrow(query, &all.all);
-  return impl_->SearchOnceUnchanged(all, /*even=*/true, query, hits);
+  return impl_->SearchOneVersion(all, /*even=*/true, query, hits);
 }
 
 }  // namespace curtail::apps

@@ -14,6 +14,7 @@
 #include <openssl/crypto.h>
 #include <openssl/rand.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cmath>
@@ -45,6 +46,23 @@ namespace {
 constexpr JsonKind kHeader{.name = "header", .max_depth = 2, .max_keys = 16};
 constexpr JsonKind kClaims{.name = "token", .max_depth = 16, .max_keys = 256};
 constexpr double kMaxSeconds = 253402300800.0;  // the year 10000
+
+// Without a "kid" each key of the algorithm costs as much as a call.
+constexpr int kMostTries = 4;
+
+// INVALID_ARGUMENT: a token could be of a key that is never tried.
+absl::Status CheckTries(const std::vector<JwtKey>& keys) {
+  for (const JwtKey& key : keys) {
+    const auto tried = std::ranges::count_if(keys, [&](const JwtKey& one) {
+      return one.algorithm() == key.algorithm() && (one.id().empty() || one.id() == key.id());
+    });
+    if (tried > kMostTries)
+      return absl::InvalidArgumentError(Join(
+          "has ", tried, " keys of one algorithm that no \"kid\" tells apart, and a token is tried with ",
+          kMostTries, ": remove old keys, or name each by its \"kid\" in a JWK set"));
+  }
+  return absl::OkStatus();
+}
 
 // The same for all that is wrong before the signature has been checked, and for the signature.
 absl::Status Invalid() { return absl::UnauthenticatedError("the token is not valid"); }
@@ -188,6 +206,9 @@ absl::StatusOr<std::vector<JwtKey>> JwtVerifier::Impl::KeysOf(std::string_view t
   std::vector<JwtKey> keys;
   if (!text.empty() || !options.key_file.empty()) {
     auto parsed = internal::ParseJwtKeys(text);
+    if (parsed.ok()) {
+      if (absl::Status tried = CheckTries(*parsed); !tried.ok()) parsed = std::move(tried);
+    }
     if (!parsed.ok()) {
       return absl::InvalidArgumentError(
           Join("keys of tokens \"", options.key_file, "\" ", Message(parsed.status())));
@@ -299,7 +320,6 @@ absl::StatusOr<JwtClaims> JwtVerifier::Verify(std::string_view token, int64_t no
 // The key that the signature is of; null if it is of none.
 const JwtKey* JwtVerifier::Impl::KeySet::Find(const TokenHeader& header, std::string_view bytes,
                                               std::string_view signature) const {
-  constexpr int kMostTries = 4;  // without a "kid" each key of the algorithm costs as much as a call
   int tries = 0;
   for (const JwtKey& key : keys) {
     const bool named = header.key_id.empty() || key.id().empty() || key.id() == header.key_id;

@@ -161,6 +161,10 @@ TEST(Jwt, KeysThatCannotBeUsedAreNamed) {
   EXPECT_THAT(error({}, Join(R"({"keys":[{"kty":"EC","crv":"P-256","x":")", off_curve, R"(","y":")",
                              off_curve, R"("}]})")),
               HasSubstr("malformed"));
+  std::string four;
+  for (int i = 0; i < 4; ++i) four += TestKey::Ec().PublicPem();
+  EXPECT_TRUE(JwtVerifier::Make({}, four + TestKey::Rsa().PublicPem()).ok());
+  EXPECT_THAT(error({}, four + TestKey::Ec().PublicPem()), HasSubstr("5 keys of one algorithm"));
   const auto missing = JwtVerifier::Load({.key_file = "/nowhere/keys.json"});
   EXPECT_THAT(std::string(Message(missing.status())), HasSubstr("/nowhere/keys.json"));
 }
