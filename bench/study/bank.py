@@ -29,6 +29,7 @@ FACTS = session.Facts(
         "recover": "recover",
         "soak": "soak",
     },
+    prompt=("--mix", "pay"),  # no login
     acknowledged={"Pay": ("payments.db", "SELECT count(*) FROM payments WHERE state = 1")},
     victims=("front-end", "payments", "posting", "access-control", "activity", "user"),
     front="front-end",

@@ -47,9 +47,9 @@ def run(s):
     return {"trials": trials}
 
 
-def blocks(result, name):
-    """Geometric means of the rates of BLOCK turns each, without the turns before all staircases were near."""
-    begin = max((sum(not one["settled"] for one in runs) for runs in result["trials"].values()))
+def blocks(result, name, beside=()):
+    """Geometric means of the rates of BLOCK turns each, without the turns before this staircase and those beside it were near."""
+    begin = max(sum(not one["settled"] for one in result["trials"][other]) for other in (name, *beside))
     rates = [one["rate"] for one in result["trials"][name]][begin:]
     size = min(BLOCK, max(1, len(rates)))
     return [statistics.geometric_mean(rates[i : i + size]) for i in range(0, len(rates) - size + 1, size)] or [
@@ -57,17 +57,22 @@ def blocks(result, name):
     ]
 
 
+def spread(values, form):
+    """Their median and its interval; of one value there is none."""
+    middle, low, high = session.estimate(values)
+    return form(middle) + (f" ({form(low)}-{form(high)})" if len(values) > 1 else "")
+
+
 def table(result, facts):
     first = next(iter(result["trials"]))
     rows = []
     for name, runs in result["trials"].items():
-        middle, low, high = session.estimate(blocks(result, name))
-        ratio = session.estimate(session.ratios(blocks(result, name), blocks(result, first)))
+        ratios = session.ratios(blocks(result, name, [first]), blocks(result, first, [name]))
         rows.append(
             [
                 name,
-                f"{middle:,.0f} ({low:,.0f}-{high:,.0f})",
-                "" if name == first else "{:.2f} ({:.2f}-{:.2f})".format(*ratio),
+                spread(blocks(result, name), "{:,.0f}".format),
+                "" if name == first else spread(ratios, "{:.2f}".format),
                 session.ms(session.median([one["cpu_us"] for one in runs])),
             ]
         )

@@ -31,7 +31,7 @@ def kill(up, service, seconds, seed):
     """What late() tells of a run in which all processes of the service are killed."""
     raw = up.folder / "raw.csv"
     plan = f"--rps {up.facts.rate} --duration {seconds}s --warmup 0s --timeout 1s --seed {seed} --quiet --raw {raw}"
-    command = [up.curtail, "load", up.facts.app, up.name, *up.corpus, *plan.split()]
+    command = [up.curtail, "load", up.facts.app, up.name, *up.corpus, *up.facts.prompt, *plan.split()]
     pids = [process["pid"] for process in up.processes() if process["service"] == service]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True) as load:
         try:

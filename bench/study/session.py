@@ -141,6 +141,7 @@ class Facts:
     compared: dict = dataclasses.field(default_factory=lambda: {"monolith": MONOLITH})  # by study
     limits: dict = dataclasses.field(default_factory=dict)  # by study
     victims: tuple = ()  # services whose end the study `recover` looks at, beside the end of the one process
+    prompt: tuple = ()  # flags of `curtail load` that leave out what takes long by design
     acknowledged: dict = dataclasses.field(default_factory=dict)  # by method: the file and the query that counts what it has stored
     slow_too: tuple = ()  # services without counts of calls that may stand still, too
     paper_traces: dict = dataclasses.field(default_factory=dict)  # PathFence's cells: mean in ms, p99 in ms, dropped

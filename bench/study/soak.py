@@ -16,7 +16,8 @@ import session
 
 KILL_EVERY_S = 5
 CLOSED = 16  # requests at a time, for what it does at most
-BUDGET = {"rounds": 12, "seconds": 300}
+ROWS = 12  # of the table
+BUDGET = {"rounds": 60, "seconds": 60}
 QUICK = {"rounds": 2, "seconds": 12}
 
 
@@ -47,7 +48,7 @@ class Killer:
 
 def at_most(up, s):
     """The requests answered a second, in blocks."""
-    seconds = max(1, s.seconds / 60)
+    seconds = s.seconds / 20
     return [up.load(["--mix", "mixed", "--closed", str(CLOSED)], seconds, 90 + block)["rates_per_s"]["good"] for block in range(5)]
 
 
@@ -96,16 +97,26 @@ def run(s):
     return result
 
 
+def rows(parts):
+    """The parts, several of them together."""
+    size = -(-len(parts) // ROWS)
+    for begin in range(0, len(parts), size):
+        some = parts[begin : begin + size]
+        sums = {name: sum(part[name] for part in some) for name in ("kills", "ok", "failed")}
+        medians = {name: session.median([part[name] for part in some]) for name in ("p50_us", "p99_us")}
+        yield f"{begin + 1} to {begin + len(some)}", sums | medians
+
+
 def table(result, _):
-    rows = [
-        [number, part["kills"], f"{part['ok']:,}", f"{part['failed']:,}", session.ms(part["p50_us"]), session.ms(part["p99_us"])]
-        for number, part in enumerate(result["parts"], 1)
+    lines = [
+        [name, row["kills"], f"{row['ok']:,}", f"{row['failed']:,}", session.ms(row["p50_us"]), session.ms(row["p99_us"])]
+        for name, row in rows(result["parts"])
     ]
     before, after = (session.estimate(result["at_most"][when]) for when in ("before", "after"))
     told = ", ".join(f"{count:,} of {method} were acknowledged, {result['stored'][method]:,} stored" for method, count in result["told"].items())
     return "\n".join(
         [
-            session.markdown(["part", "kills", "answered", "failed", "p50, ms", "p99, ms"], rows),
+            session.markdown([f"parts of {result['seconds']:.0f} s", "kills", "answered", "failed", "p50, ms", "p99, ms"], lines),
             "",
             f"At most, {CLOSED} at a time: {before[0]:,.0f} a second ({before[1]:,.0f}-{before[2]:,.0f}) before the first kill, "
             f"{after[0]:,.0f} ({after[1]:,.0f}-{after[2]:,.0f}) after the last one.",
@@ -117,8 +128,8 @@ def table(result, _):
 def draw(result, facts):
     return picture.dots(
         f"{facts.title} while a process is killed every {KILL_EVERY_S} s",
-        f"{facts.rate} requests a second, {result['seconds']:.0f} s each part",
+        f"{facts.rate} requests a second, in parts of {result['seconds']:.0f} s: medians",
         "p99, ms",
         ["p99"],
-        [(f"part {number}", [(part["p99_us"] / 1000,) * 3]) for number, part in enumerate(result["parts"], 1)],
+        [(name, [(row["p99_us"] / 1000,) * 3]) for name, row in rows(result["parts"])],
     )

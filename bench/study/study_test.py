@@ -95,7 +95,7 @@ class Limits(unittest.TestCase):
         far = [{"rate": 1, "settled": False}]
         near = [{"rate": rate, "settled": True} for rate in (100, 100, 400, 400, 50, 50, 50, 50, 9)]
         result = {"trials": {"skew 0": far + near, "skew 99": far * 2 + near[1:]}}
-        found = limits.blocks(result, "skew 0")
+        found = limits.blocks(result, "skew 0", ["skew 99"])
         self.assertEqual(
             [round(one, 6) for one in found], [round((100 * 400 * 400 * 50) ** 0.25, 6), round((50**3 * 9) ** 0.25, 6)]
         )

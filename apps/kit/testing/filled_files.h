@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "apps/kit/testing/start_app.h"
-#include "curtail/base/deadline.h"
+#include "curtail/base/clock.h"
 #include "curtail/base/temp_dir_testing.h"
 
 namespace curtail::apps {
