@@ -36,7 +36,6 @@ bool IsOfFault(const absl::Status& status) {
 
 class ToyFaults : public testing::Test {
  protected:
-  // [operation]
   apps::Actors::Did Append(size_t user) {
     const uint64_t id = history_.Step();
     Post post;
@@ -49,7 +48,6 @@ class ToyFaults : public testing::Test {
     posts_.Add(id, user, told);
     return told.ok() ? apps::Actors::Did::kWrote : apps::Actors::Did::kFailedToWrite;
   }
-  // [/operation]
   absl::Status Get(size_t user, Ids* ids) const {
     Context ctx(kPatience);
     Person person;
@@ -96,7 +94,6 @@ class ToyFaults : public testing::Test {
   apps::Actors actors_;  // ends first
 };
 
-// [schedule]
 TEST_F(ToyFaults, WhatWasAcknowledgedIsKeptStress) {
   apps::FaultSchedule schedule(seed_, &actors_);
   schedule.Add(apps::KillOf(app_.get(), "timeline"));
@@ -112,7 +109,6 @@ TEST_F(ToyFaults, WhatWasAcknowledgedIsKeptStress) {
   for (size_t user = 0; user < kUsers; ++user) Read(user);
   history_.Judge();
 }
-// [/schedule]
 
 }  // namespace
 }  // namespace curtail::toy
