@@ -48,6 +48,7 @@ class ToyFaults : public testing::Test {
     posts_.Add(id, user, told);
     return told.ok() ? apps::Actors::Did::kWrote : apps::Actors::Did::kFailedToWrite;
   }
+
   absl::Status Get(size_t user, Ids* ids) const {
     Context ctx(kPatience);
     Person person;
