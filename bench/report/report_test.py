@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the report. Usage: report_test.py"""
+
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import report  # noqa: E402
+
+PAGE = """# A page
+
+```sh
+bench/count --json x \\
+    --markdown t.md      # and so on
+bench/fail
+npm run plot
+```
+"""
+
+
+class Report(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.root = pathlib.Path(scratch.name)
+        (self.root / "bench").mkdir()
+        for name, script in (("count", 'echo a >>counted; wc -l <counted >"$4"'), ("fail", "echo no such thing >&2; exit 3")):
+            program = self.root / "bench" / name
+            program.write_text(f"#!/bin/sh\n{script}\n")
+            program.chmod(0o755)
+        before = dict(report.PROGRAMS)
+        self.addCleanup(report.PROGRAMS.update, before)
+        report.PROGRAMS["bench/"] = f"{self.root}/bench/"
+        self.pages = {"page": list(report.lines_of(PAGE))}
+
+    def test_commands_of_a_page_are_whole_lines_that_make_tables(self):
+        self.assertEqual(self.pages["page"], ["bench/count --json x --markdown t.md", "bench/fail"])
+
+    def test_a_failure_is_named_and_what_succeeded_is_not_run_again(self):
+        out = self.root / "out"
+        for _ in range(2):
+            self.assertEqual(report.report(self.pages, out), ["bench/fail"])
+            page = (out / "report.md").read_text()
+            self.assertIn("bench/count --json x --markdown t.md\n```\n\n1\n", page)
+            self.assertIn("Exit code 3:\n\n```text\nno such thing\n```", page)
+
+    def test_each_benchmark_that_the_documents_name_exists(self):
+        sources = "".join(path.read_text() for folder in ("bench", "apps") for path in (report.ROOT / folder).rglob("CMakeLists.txt"))
+        pages = report.found([])
+        self.assertGreater(len(pages), 8)
+        for command in sum(pages.values(), []):
+            words = command.split()
+            if words[0] == "./dev":
+                self.assertIn(f"{words[2]} ", sources.replace("\n", " ").replace(")", " "), command)
+            elif words[0].startswith("bench/"):
+                self.assertTrue((report.ROOT / words[0]).exists(), command)
+
+
+if __name__ == "__main__":
+    unittest.main()
