@@ -4,6 +4,8 @@
 import json
 import os
 import re
+import socket
+import stat
 import subprocess
 import sys
 import tempfile
@@ -13,7 +15,7 @@ import urllib.request
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../kit/testing"))
 from rest import MAX_WAIT_S, rest, use_page  # noqa: E402
 
-FORMS = {"servers": ["--stores", "servers", "--scale", "2"], "monolith": ["--monolith"]}
+FORMS = {"servers": ["--stores", "servers", "--scale", "2", "--tls"], "monolith": ["--monolith"]}
 PROCESSES = {"servers": 41, "monolith": 2}
 ENTRIES = {"servers": 34, "monolith": 2}
 DEPOSIT = 5000
@@ -196,6 +198,26 @@ def journeys(load, scratch, payer):
     run(steps, 3, "--requests", "5", "--rps", "10", codes=(1,))
 
 
+def expect_tls(processes, run_folder):
+    """Services speak TLS with each other, and nothing else; what clients call speaks plain text. All are well, and others read no key."""
+    plain = []
+    for process in processes:
+        if process["protocol"] != "grpc":
+            continue
+        assert process["health"] == "serving", process
+        with socket.socket(socket.AF_UNIX) if process["address"].startswith("unix:") else socket.socket() as client:
+            client.settimeout(MAX_WAIT_S)
+            host, port = process["address"].rsplit(":", 1)
+            client.connect(port if host == "unix" else (host, int(port)))
+            client.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0")
+            if client.recv(9)[3:4] == b"\4":  # settings of HTTP/2
+                plain.append(process["service"])
+    assert set(plain) == {"front-end"}, plain
+    keys = [name for name in os.listdir(run_folder + "/tls") if name.endswith(".key")]
+    assert {"posting.key", "front-end.client.key"} <= set(keys), keys
+    assert {stat.S_IMODE(os.stat(f"{run_folder}/tls/{name}").st_mode) for name in keys} == {0o600}
+
+
 def main(form, curtail, bank):
     with tempfile.TemporaryDirectory() as scratch:
         env = {**os.environ, "XDG_RUNTIME_DIR": scratch, "XDG_STATE_HOME": scratch + "/state", "NO_COLOR": "1",
@@ -217,6 +239,8 @@ def main(form, curtail, bank):
             processes = json.loads(run(curtail, "ps", "--json"))[0]["processes"]
             assert len(processes) == PROCESSES[form], processes
             assert len({process["service"] for process in processes}) == ENTRIES[form], processes
+            if form == "servers":
+                expect_tls(processes, scratch + "/curtail/bank")
             for mix in MIXES:
                 run(curtail, "load", "bank", "--mix", *mix.split(), "--rps", "40", "--requests", "20", "--timeout", "10s", "--json",
                     scratch + "/run.json", codes=(0, 98))
@@ -241,6 +265,7 @@ def main(form, curtail, bank):
                 assert caches and all(store["up"] for store in caches), stores
         finally:
             run(curtail, "down", "bank")
+        assert not os.path.exists(scratch + "/curtail/bank/tls")
 
 
 if __name__ == "__main__":

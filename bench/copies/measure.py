@@ -56,7 +56,10 @@ def cpu_seconds(options, file):
 def cpu_seconds_of(pids):
     ticks = 0
     for pid in pids:
-        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        try:
+            fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        except FileNotFoundError:
+            continue  # it has ended since it was named
         ticks += int(fields[11]) + int(fields[12])
     return ticks / os.sysconf("SC_CLK_TCK")
 

@@ -23,6 +23,7 @@ FACTS = session.Facts(
         **session.OF_ALL,
         "stores": "compared",
         "network": "compared",
+        "tls": "compared",
         "queries": "limits",
         "hot": "limits",
         "skew": "limits",
@@ -46,6 +47,9 @@ FACTS = session.Facts(
                 "postgresql": ("one PostgreSQL", ["--stores", "postgresql"]),
                 "servers": ("a server each", ["--stores", "servers"]),
             },
+        ),
+        "tls": session.Compared(
+            "by plain text, and with TLS among its services", {"services": ("plain text", []), "tls": ("TLS", ["--tls"])}
         ),
         "network": session.Compared(
             "on one machine, and with 0.5 ms to each service that a payment needs",

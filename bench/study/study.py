@@ -25,6 +25,7 @@ Of the bank and of the movie reviews:
 Of the bank alone:
   hot        the highest load within p99 < 50 ms of payments to few accounts
   stores     files, one PostgreSQL, a server for each service
+  tls        services that call each other by plain text, and by TLS
   recover    for how long requests are late after a process was killed
 
 Of the movie reviews alone:

@@ -137,6 +137,11 @@ absl::Status Deployment::StartAll() {
     if (!groups.ok()) return groups.status();
     cpu_groups_ = *std::move(groups);
   }
+  if (options_.tls) {
+    absl::StatusOr<std::unique_ptr<ServiceTls>> tls = ServiceTls::Make(topology_, options_.folder);
+    if (!tls.ok()) return tls.status();
+    tls_ = *std::move(tls);
+  }
   if (absl::Status reserved = ReserveAddresses(); !reserved.ok()) return reserved;
   for (const ServiceSpec& service : topology_.services) {
     if (options_.without_entry && NeedsEntry(service)) continue;
@@ -260,6 +265,10 @@ absl::Status Deployment::Spawn(Instance& instance, const Launch& launch) {
     setup.http_admin = instance.http_admin;
   }
   if (service.IsHosted()) setup.more_flags = options_.flags;
+  if (tls_ != nullptr) {
+    const std::vector<std::string> flags = tls_->FlagsOf(service);
+    setup.more_flags.insert(setup.more_flags.end(), flags.begin(), flags.end());
+  }
   if (options_.registry) setup.registry = options_.folder;
   absl::StatusOr<std::vector<std::string>> argv =
       CommandOf(topology_, service, instance.number, addresses_, setup);
@@ -338,9 +347,12 @@ absl::Status Deployment::AwaitReady(Instance& instance, Deadline deadline, Nanos
     instance.address = *address;
     instance.heard = true;
   }
+  absl::StatusOr<std::shared_ptr<const ClientTls>> tls(nullptr);
+  if (tls_ != nullptr) tls = TlsToCall(options_.folder, service.name);
+  if (!tls.ok()) return tls.status();
   // It listens, or is about to. One look at least, however late it is.
   while (true) {
-    const absl::Status ready = CheckReady(service, instance.address, look);
+    const absl::Status ready = CheckReady(service, instance.address, look, *tls);
     if (!instance.process->Running()) {
       return absl::AbortedError(
           absl::StrCat(instance.name, " ", instance.process->HowItEnded(), instance.process->LogTail()));

@@ -26,6 +26,7 @@
 #include "curtail/deploy/instance_command.h"
 #include "curtail/deploy/process/process.h"
 #include "curtail/deploy/restart_pace.h"
+#include "curtail/deploy/service_tls.h"
 #include "curtail/deploy/topology.h"
 
 namespace curtail::deploy {
@@ -86,6 +87,7 @@ struct DeploymentOptions {
   std::set<std::string> later;
   // Each curtail service listens at a socket in the folder, unless its `listen` says otherwise.
   bool sockets = false;
+  bool tls = false;  // among the services, as service_tls.h says
   // The processes write to the standard error of this process, in place of logs in the folder.
   bool to_stderr = false;
   std::vector<std::string> flags;  // more of each curtail service
@@ -173,6 +175,7 @@ class Deployment {
   const Topology& topology_;
   const DeploymentOptions options_;
   const std::atomic<bool>& stop_;
+  std::unique_ptr<ServiceTls> tls_;      // null: plain text
   std::optional<CpuGroups> cpu_groups_;  // where a service needs one
   std::deque<Instance> instances_;       // in the order of the topology, then as Scale() adds them
   std::map<std::string, int> wanted_;    // by Scale()

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <utility>
 #include <vector>
 
 #include "curtail/load/drive/one_call.h"
@@ -44,9 +45,10 @@ bool Accepts(const std::string& address, Nanos timeout) {
   return false;
 }
 
-absl::Status CheckHealth(const std::string& address, Nanos timeout) {
+absl::Status CheckHealth(const std::string& address, Nanos timeout, std::shared_ptr<const ClientTls> tls) {
   RunOptions options;
   options.targets = {address};
+  options.channel.tls = std::move(tls);
   options.timeout = timeout;
   const absl::StatusOr<Answer> answer = CallOnce(options, FixedWorkload("/grpc.health.v1.Health/Check", ""));
   if (absl::IsNotFound(answer.status())) {
@@ -57,13 +59,14 @@ absl::Status CheckHealth(const std::string& address, Nanos timeout) {
   return absl::UnavailableError("it answers health checks with NOT_SERVING");
 }
 
-absl::Status CheckReady(const ServiceSpec& service, const std::string& address, Nanos timeout) {
+absl::Status CheckReady(const ServiceSpec& service, const std::string& address, Nanos timeout,
+                        std::shared_ptr<const ClientTls> tls) {
   if (!service.grpc()) {
     if (Accepts(address, timeout)) return absl::OkStatus();
     return absl::UnavailableError("nothing accepts connections there");
   }
   if (!service.common_flags) return absl::OkStatus();
-  const absl::Status health = CheckHealth(address, timeout);
+  const absl::Status health = CheckHealth(address, timeout, std::move(tls));
   // It answered; that is all that a server without health checks can show.
   if (!service.IsHosted() && absl::IsUnimplemented(health)) return absl::OkStatus();
   return health;

@@ -49,6 +49,9 @@ bool MayBeSeveral(const absl::StatusOr<internal::Target>& target) {
 
 }  // namespace
 
+// The TLS settings of calls, by service; null: plain text.
+using PeerTls = std::map<std::string, std::shared_ptr<const ClientTls>, std::less<>>;
+
 struct Env::Impl {
   struct Peer {
     std::deque<Channel> channels;
@@ -58,6 +61,7 @@ struct Env::Impl {
 
   const Surroundings* around = nullptr;
   const HostFlags* flags = nullptr;
+  const PeerTls* tls = nullptr;
   // The services of this process, by name, if they call each other in it; else null.
   const std::map<std::string, std::vector<const InProcess*>, std::less<>>* here = nullptr;
   Shard shard;
@@ -65,7 +69,8 @@ struct Env::Impl {
   std::unique_ptr<Client> client;
   std::map<std::string, Peer, std::less<>> peers;
   std::map<std::string, Channel, std::less<>> shared;  // by services of several instances
-  ChannelOptions OptionsOf(const ChannelOptions& asked, bool several) const;
+  // Of calls to the service at its addresses.
+  ChannelOptions OptionsOf(std::string_view service, const ChannelOptions& asked, bool several) const;
   // Calls go to all instances, unless somebody has chosen a balancer.
   void Spread(ChannelOptions* options) const {
     if (options->balancer == ChannelOptions().balancer && flags->balancer.empty())
@@ -86,8 +91,11 @@ Env::~Env() {
   while (!impl_->kept.empty()) impl_->kept.pop_back();
 }
 
-ChannelOptions Env::Impl::OptionsOf(const ChannelOptions& asked, bool several) const {
+ChannelOptions Env::Impl::OptionsOf(std::string_view service, const ChannelOptions& asked,
+                                    bool several) const {
   ChannelOptions options = asked;
+  if (const auto found = tls->find(service); found != tls->end() && options.tls == nullptr)
+    options.tls = found->second;
   options.credits |= flags->admission == "credits";
   if (!flags->balancer.empty() && options.balancer == ChannelOptions().balancer) {
     options.balancer = flags->balancer;
@@ -107,7 +115,8 @@ Channel* Env::SharedChannel(std::string_view service) {
   for (const Channel* channel : channels) targets.push_back(channel->target());
   auto instances = internal::ParseTargets(targets);
   if (!instances.ok()) return channels.front();
-  ChannelOptions options = impl_->OptionsOf(impl_->peers.find(service)->second.asked, /*several=*/true);
+  ChannelOptions options =
+      impl_->OptionsOf(service, impl_->peers.find(service)->second.asked, /*several=*/true);
   impl_->Spread(&options);
   options.resolver = *std::move(instances);
   return &impl_->shared
@@ -135,7 +144,7 @@ const std::vector<Channel*>& Env::Channels(std::string_view service, const Chann
   if (const auto there = impl_->around->peers.find(service); there != impl_->around->peers.end()) {
     for (const std::string& address : there->second) {
       const absl::StatusOr<internal::Target> target = internal::ParseTarget(address);
-      ChannelOptions options = impl_->OptionsOf(asked, MayBeSeveral(target));
+      ChannelOptions options = impl_->OptionsOf(service, asked, MayBeSeveral(target));
       if (target.ok() && target->resolver->max_age() > Nanos::zero()) impl_->Spread(&options);
       peer.pointers.push_back(&peer.channels.emplace_back(impl_->client.get(), address, options));
     }
@@ -188,6 +197,7 @@ class HostBuilder {
   absl::StatusOr<int> Serve() {
     const absl::StatusOr<ServerOptions> options = Options();
     if (!options.ok()) return options.status();
+    if (absl::Status loaded = LoadPeerTls(); !loaded.ok()) return loaded;
     absl::Status made =
         ForEachInstance(false, [&](const HostedService& service, Env& env) { return Make(service, env); });
     if (made.ok()) made = CheckPeersOfGroup();
@@ -233,6 +243,19 @@ class HostBuilder {
     options->policies = program_.policies;
     options->interceptors = program_.interceptors;
     return options;
+  }
+
+  absl::Status LoadPeerTls() {
+    for (const auto& [service, addresses] : around_.peers) {
+      auto tls = internal::PeerTlsFrom(flags_, service);
+      if (!tls.ok()) return tls.status();
+      tls_[service] = *std::move(tls);
+    }
+    for (const std::string& plain : flags_.plain_peers) {
+      if (!tls_.contains(plain))
+        return absl::InvalidArgumentError(Join("--peer-plain ", plain, ": no --peer has this name"));
+    }
+    return internal::PeerTlsFrom(flags_, /*service=*/"").status();  // also where nothing is called
   }
 
   // The services that this process is.
@@ -300,6 +323,7 @@ class HostBuilder {
     auto impl = std::make_unique<Env::Impl>();
     impl->around = &around_;
     impl->flags = &flags_;
+    impl->tls = &tls_;
     if (flags_.together()) impl->here = &here_;
     impl->shard = shard;
     impl->stores = around_.stores;
@@ -386,6 +410,7 @@ class HostBuilder {
   const HostProgram& program_;
   const HostFlags& flags_;
   const Surroundings around_;
+  PeerTls tls_;
   // Of a monolith or a group: where each instance is reached. Outlive the channels of instances_.
   std::deque<InProcess> in_process_;
   std::map<std::string, std::vector<InProcess*>, std::less<>> targets_;

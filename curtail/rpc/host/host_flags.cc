@@ -215,6 +215,14 @@ void AddServingFlags(Flags& flags, HostFlags* f, const std::vector<const PolicyK
   flags.Add("--tls-key", &f->tls.key_file, "Its private key, PEM");
   flags.Add("--tls-client-ca", &f->tls.client_ca_file,
             "Serve only clients whose certificate these authorities vouch for");
+  flags.Add("--peer-ca", &f->peer_tls.ca_file,
+            "Speak TLS to the services that this one calls. These authorities vouch for them, each by the "
+            "name that --peer has");
+  flags.Add("--peer-cert", &f->peer_tls.certificate_file,
+            "This process's certificate (chain) when it calls them, PEM");
+  flags.Add("--peer-key", &f->peer_tls.key_file, "Its private key, PEM");
+  flags.Add("--peer-plain", &f->plain_peers,
+            "NAME: a service that --peer-ca is not for, called by plain text");
   flags.Add("--quiet", &f->quiet, "No progress on stderr");
 }
 
@@ -257,6 +265,18 @@ std::string ServiceConfigFrom(const HostFlags& flags, bool several) {
   if (!flags.health_checks) return again;
   const std::string fields = again.empty() ? "}" : "," + again.substr(1);
   return R"({"healthCheckConfig":{"serviceName":""})" + fields;
+}
+
+absl::StatusOr<std::shared_ptr<const ClientTls>> PeerTlsFrom(const HostFlags& flags,
+                                                             std::string_view service) {
+  TlsOptions tls = flags.peer_tls;
+  if (tls.ca_file.empty()) {
+    if (tls.certificate_file.empty() && tls.key_file.empty()) return nullptr;
+    return absl::InvalidArgumentError("--peer-cert and --peer-key go with --peer-ca");
+  }
+  if (std::ranges::find(flags.plain_peers, service) != flags.plain_peers.end()) return nullptr;
+  tls.server_name = service;
+  return ClientTls::Load(tls);
 }
 
 absl::StatusOr<ServerOptions> ServerOptionsFrom(const HostFlags& flags) {

@@ -5,7 +5,9 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -57,6 +59,8 @@ struct HostFlags {
   int fiber_stack_kib = static_cast<int>(ServerOptions().fiber_stack_bytes >> 10);
   std::vector<std::string> forward_metadata;
   ServerTlsOptions tls;
+  TlsOptions peer_tls;  // of calls to other services; without a ca_file they are plain text
+  std::vector<std::string> plain_peers;
   bool quiet = false;
   std::vector<std::string> words;
 };
@@ -73,6 +77,11 @@ absl::StatusOr<ServerOptions> ServerOptionsFrom(const HostFlags& flags);
 // The service config of channels to other services whose maker names none; empty if the flags ask for nothing.
 // `several`: the channel has more than one server, or may have.
 std::string ServiceConfigFrom(const HostFlags& flags, bool several);
+
+// The settings of calls to `service`, whose certificate must be for that name; null: plain text. Errors: INVALID_ARGUMENT that
+// names the flag; as ClientTls::Load().
+absl::StatusOr<std::shared_ptr<const ClientTls>> PeerTlsFrom(const HostFlags& flags,
+                                                             std::string_view service);
 
 using NamedAddresses = std::map<std::string, std::vector<std::string>, std::less<>>;
 

@@ -16,6 +16,7 @@
 #include "curtail/deploy/deployment.h"
 #include "curtail/deploy/process/process_usage.h"
 #include "curtail/deploy/readiness.h"
+#include "curtail/deploy/service_tls.h"
 #include "curtail/term/console.h"
 #include "curtail/term/exit_code.h"
 #include "tools/curtail/deploy/run_folder.h"
@@ -34,11 +35,13 @@ struct PsFlags {
 // One that takes longer does not serve well enough to be called healthy.
 constexpr Nanos kLookTimeout = std::chrono::milliseconds(500);
 
-ProcessLook LookAt(const ProcessState& process) {
+ProcessLook LookAt(const ProcessState& process, const std::string& folder) {
   ProcessLook row{.health = "-", .config = process.under};
   const bool grpc = process.protocol == "grpc";
   if (grpc && process.state != deploy::StateName(deploy::Instance::State::kWaiting)) {
-    const absl::Status health = deploy::CheckHealth(process.address, kLookTimeout);
+    const auto tls = deploy::TlsToCall(folder, process.service);
+    const absl::Status health =
+        tls.ok() ? deploy::CheckHealth(process.address, kLookTimeout, *tls) : tls.status();
     if (!absl::IsUnimplemented(health))
       row.health = health.ok() ? "serving" : absl::IsDeadlineExceeded(health) ? "no answer" : "not serving";
   }
@@ -108,7 +111,7 @@ int RunPs(const PsFlags& flags, Console& console) {
       console.Error(std::string(Message(state.status())), "");
       return apps::IsApplication(name) || WasUp(name) ? kFailed : kBadConfig;
     }
-    for (ProcessState& process : state->processes) process.look = LookAt(process);
+    for (ProcessState& process : state->processes) process.look = LookAt(process, RunFolderOf(name));
     absl::StrAppend(&json, json.empty() ? "" : ",\n", ToJson(*state));
     absl::StrAppend(&tables, tables.empty() ? "" : "\n", Table(*state, room));
   }

@@ -28,6 +28,7 @@
 #include "curtail/base/strings.h"
 #include "curtail/deploy/deployment.h"
 #include "curtail/deploy/find_program.h"
+#include "curtail/deploy/service_tls.h"
 #include "curtail/deploy/topology.h"
 #include "curtail/load/drive/runner.h"
 #include "curtail/term/exit_code.h"
@@ -216,6 +217,18 @@ std::string Summary(const deploy::Topology& topology, const std::deque<deploy::I
   return text;
 }
 
+// Which services speak TLS, and which do not.
+std::string TellTls(const deploy::Topology& topology) {
+  const auto secure = deploy::SecureServices(topology);
+  std::vector<std::string> plain;
+  for (const deploy::ServiceSpec& service : topology.services) {
+    if (service.grpc() && service.instances() > 0 && !secure.contains(service.name))
+      plain.push_back(service.name);
+  }
+  return absl::StrCat("TLS: ", secure.size(), " services; plain text: ", absl::StrJoin(plain, ", "),
+                      ", which clients or other programs call");
+}
+
 // From the start to the end of the processes. `on_up` is called once all serve.
 template <class OnUp>
 int Supervise(const deploy::Topology& topology, const UpFlags& flags, Nanos start_timeout,
@@ -226,6 +239,7 @@ int Supervise(const deploy::Topology& topology, const UpFlags& flags, Nanos star
   UpReporter reporter(topology, folder, console);
   reporter.ShowAt(dashboard->get());
   reporter.Begin();
+  if (flags.tls) console.Note(TellTls(topology));
   if (absl::Status memory =
           CheckMemory(topology, flags, std::min(start_timeout, kMemoryTimeout), folder.path(), console, stop);
       !memory.ok()) {
@@ -237,6 +251,7 @@ int Supervise(const deploy::Topology& topology, const UpFlags& flags, Nanos star
   options.folder = folder.path();
   options.admin = true;
   options.registry = true;
+  options.tls = flags.tls;
   options.start_timeout = start_timeout;
   options.observer = [&reporter](const deploy::Instance& instance) { reporter.Changed(instance); };
   absl::StatusOr<std::unique_ptr<deploy::Deployment>> deployment =

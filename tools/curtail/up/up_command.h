@@ -23,6 +23,7 @@ struct UpFlags {
   std::string trace_to;      // of every curtail service whose command says nothing of traces
   std::string fence;         // of every curtail service whose command has none; empty: the services' default
   std::string dashboard;     // an address or a port; empty: none
+  bool tls = false;
   bool force = false;
   bool dry_run = false;
   std::string start_timeout;  // empty: 2 min, at the scale of the paper 15

@@ -32,6 +32,7 @@ Examples:
   curtail up social --scale 3 --stores postgresql                # three of each service that scales, and a server of SQL
   curtail up social --exec 'user=perf record -o /tmp/user.data'  # one service under a profiler
   curtail up social --group user,unique-id                       # two services in one process
+  curtail up bank --tls                                          # TLS between its services
   curtail up ./shop.yaml --variant cart=java                     # another implementation of one service
   curtail up hdsearch --scale --dry-run                          # the paper's size: which commands?
 
@@ -87,6 +88,9 @@ Command AddUp(CLI::App& app) {
           "Show the whole application to a browser, at a PORT of this machine or HOST:PORT [a free port]")
       ->expected(0, 1)
       ->default_str("0");
+  command->add_flag("--tls", f->tls,
+                    "Have curtail services speak TLS with each other, each side by a certificate of its own; "
+                    "what clients call stays plain text");
   command->add_flag("--force", f->force,
                     "Even if the memory will not do, or a first request of a kind fails");
   command
