@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// hostile_testing.h - a client of HTTP/2 that says what it likes.
+// hostile_testing.h - a client of HTTP/2 that says what it likes, and a server for it.
 #pragma once
 
+#include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
 #include <cerrno>
 #include <chrono>
+#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
+#include <vector>
 
 #include "curtail/rpc/transport/transport_testing.h"
 #include "curtail/wire/http2_frames_testing.h"
@@ -100,6 +105,44 @@ class Attacker {
   internal::UniqueFd fd_;
   std::string heard_;
   bool closed_ = false;
+};
+
+// By config.
+class HostileTest : public RpcBase, public testing::TestWithParam<const char*> {
+ protected:
+  HostileTest() {
+    options_.config = *Config::Parse(GetParam());
+    options_.health = options_.reflection = false;
+  }
+  void TearDown() override {
+    gate_.Open();
+    ExpectNothingInUse(server_.get());
+  }
+  void Serve() {
+    std::vector<std::unique_ptr<Service>> services;
+    services.push_back(std::make_unique<EchoService>(&gate_, std::vector<Channel*>(), &cancelled_));
+    auto server = Server::Start(options_, std::move(services));
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+  }
+  std::string address() { return server_->addresses()[0]; }
+  uint64_t Reached(std::string_view limit) {
+    for (const LimitCount& count : server_->Sample().limits) {
+      if (count.name == limit) return count.times;
+    }
+    return 0;
+  }
+  static bool Eventually(const std::function<bool()>& condition) {
+    const Deadline deadline = Deadline::In(kMaxTestWait);
+    while (!condition()) {
+      if (deadline.Expired()) return false;
+      std::this_thread::yield();
+    }
+    return true;
+  }
+
+  ServerOptions options_;
+  std::unique_ptr<Server> server_;
 };
 
 }  // namespace curtail
