@@ -9,7 +9,6 @@
 #include <limits>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "access.pb.h"
@@ -115,7 +114,7 @@ TEST_F(PartedBankTest, AScheduledPaymentIsPaidAtItsTimeOnceOrTakenBack) {
   ASSERT_TRUE(Pay(too_much, "", &waits).ok());
   const Deadline deadline = Deadline::In(kMaxTestWait);
   while (Look(to.token, waits.id(), &again).ok() && again.state() != Payment::REFUSED && !deadline.Expired())
-    std::this_thread::yield();
+    BetweenLooks();
   EXPECT_EQ(again.state(), Payment::REFUSED);
   for (const int64_t at : {int64_t{-1}, apps::NowMs() + 400 * int64_t{86'400'000}}) {
     too_much.set_at_ms(at);

@@ -91,7 +91,7 @@ void BankTest::AwaitArrival(const std::string& token, uint64_t id) const {
 
 void BankTest::AwaitCents(const Own& own, int64_t cents) const {
   const Deadline deadline = Deadline::In(kMaxTestWait);
-  while (CentsOf(own) != cents && !deadline.Expired()) std::this_thread::yield();
+  while (CentsOf(own) != cents && !deadline.Expired()) BetweenLooks();
   EXPECT_EQ(CentsOf(own), cents);
 }
 
@@ -135,7 +135,7 @@ void BankFaultTest::ActWhileKilled(const std::vector<std::string>& services,
 void BankFaultTest::AwaitAnswers() const {
   const Deadline deadline = Deadline::In(kMaxTestWait);
   const int before = answered_.load();
-  while (answered_.load() < before + kAnswersBetween && !deadline.Expired()) std::this_thread::yield();
+  while (answered_.load() < before + kAnswersBetween && !deadline.Expired()) BetweenLooks();
   EXPECT_FALSE(deadline.Expired());
 }
 

@@ -8,7 +8,6 @@
 #include <limits>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -70,7 +69,7 @@ class CardTest : public BankFaultTest {
   // Money from another shard comes a moment later.
   void AwaitDebt(const Own& who, int64_t cents) const {
     const Deadline deadline = Deadline::In(kMaxTestWait);
-    while (BalanceOf(who).debt_cents() != cents && !deadline.Expired()) std::this_thread::yield();
+    while (BalanceOf(who).debt_cents() != cents && !deadline.Expired()) BetweenLooks();
     EXPECT_EQ(BalanceOf(who).debt_cents(), cents);
   }
   CardList CardsOf(const Own& who) const {
@@ -211,7 +210,7 @@ TEST_F(PartedCardTest, AnApplicationIsDecidedWithoutItsCaller) {
   EXPECT_TRUE(absl::IsUnavailable(failed) || absl::IsDeadlineExceeded(failed)) << failed;
   EXPECT_TRUE(app_->Restart("credit-card").ok());
   const Deadline deadline = Deadline::In(kMaxTestWait);
-  while (CardsOf(own).cards_size() < 2 && !deadline.Expired()) std::this_thread::yield();
+  while (CardsOf(own).cards_size() < 2 && !deadline.Expired()) BetweenLooks();
   EXPECT_EQ(CardsOf(own).cards_size(), 2);
 }
 

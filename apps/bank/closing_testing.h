@@ -7,7 +7,6 @@
 
 #include <memory>
 #include <string>
-#include <thread>
 
 #include "apps/bank/applicant.h"
 #include "apps/bank/bank_testing.h"
@@ -73,7 +72,7 @@ class ClosingTest : public BankFaultTest {
   void AwaitClosed(const Own& own) const {
     const Deadline deadline = Deadline::In(kMaxTestWait);
     Customer customer;
-    while (!absl::IsUnauthenticated(Know(own, &customer)) && !deadline.Expired()) std::this_thread::yield();
+    while (!absl::IsUnauthenticated(Know(own, &customer)) && !deadline.Expired()) BetweenLooks();
     EXPECT_TRUE(absl::IsUnauthenticated(Know(own, &customer)));
     EXPECT_TRUE(absl::IsUnauthenticated(Login(own)));
     EXPECT_EQ(Audit(), 0);

@@ -8,7 +8,6 @@
 #include <limits>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "apps/bank/applicant.h"
@@ -143,7 +142,7 @@ TEST_F(DepositTest, TheAuditNamesTheDepositThatIsWrong) {
   ASSERT_TRUE(kept.ok()) << kept.status();
   ASSERT_TRUE((*kept)->Execute("UPDATE terms SET cents = cents + 1 WHERE id = ?1", {deposit.id()}).ok());
   const Deadline deadline = Deadline::In(kMaxTestWait);  // the money may be on its way
-  while (Audit(&text) != 99 && !deadline.Expired()) std::this_thread::yield();
+  while (Audit(&text) != 99 && !deadline.Expired()) BetweenLooks();
   EXPECT_THAT(text, HasSubstr(std::to_string(deposit.id())));
 }
 

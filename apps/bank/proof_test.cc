@@ -172,7 +172,7 @@ TEST_F(BankTest, LoginsOfOneAddressLeavePlacesToOthers) {
         if (absl::IsResourceExhausted(login(Join("other_", i, "_", n), "192.0.2.1"))) ++refused;
     });
   }
-  while (refused < kRefused && !deadline.Expired()) std::this_thread::yield();
+  while (refused < kRefused && !deadline.Expired()) BetweenLooks();
   EXPECT_GE(refused, kRefused);
   const absl::Status status = login(all_[0].name, "192.0.2.2");
   EXPECT_TRUE(status.ok()) << status;
@@ -214,11 +214,11 @@ TEST_F(BankTest, AnOwnerLetsAnotherPay) {
   ASSERT_TRUE(allow().ok());
   ASSERT_TRUE(Pay(PaymentOf(to, from, 50)).ok());
   const Deadline deadline = Deadline::In(kMaxTestWait);
-  while (CentsOf(from) < kDeposit && !deadline.Expired()) std::this_thread::yield();
+  while (CentsOf(from) < kDeposit && !deadline.Expired()) BetweenLooks();
   EXPECT_TRUE(absl::IsPermissionDenied(Pay(all, "all", &paid)));
   while (Look(helper.token, scheduled.id(), &paid).ok() && paid.state() != Payment::REFUSED &&
          !deadline.Expired())
-    std::this_thread::yield();
+    BetweenLooks();
   EXPECT_EQ(paid.state(), Payment::REFUSED);
   EXPECT_EQ(CentsOf(from), kDeposit);
   pay.set_cents(50);

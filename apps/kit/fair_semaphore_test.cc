@@ -41,7 +41,7 @@ TEST_F(FairSemaphoreTest, AKeyThatTakesAllItCanLeavesPlacesAndPermits) {
     });
   }
   const Deadline deadline = Deadline::In(kMaxTestWait);
-  while (refused < 18 && !deadline.Expired()) std::this_thread::yield();
+  while (refused < 18 && !deadline.Expired()) BetweenLooks();
   EXPECT_EQ(refused, 18) << "two wait: of eight places, one that has three finds five free";
   for (int i = 0; i < 20; ++i) EXPECT_TRUE(Acquire("honest", std::chrono::milliseconds(1)).ok()) << i;
   EXPECT_EQ(served, 0);
@@ -59,7 +59,7 @@ TEST_F(FairSemaphoreTest, ACallerWaitsForNoOthersOfAKeyThatHasItsShare) {
     served = true;
   });
   const Deadline deadline = Deadline::In(kMaxTestWait);
-  while (semaphore_.taken() < 3 && !deadline.Expired()) std::this_thread::yield();
+  while (semaphore_.taken() < 3 && !deadline.Expired()) BetweenLooks();
   std::thread other([&] { EXPECT_TRUE(Acquire("c").ok()); });
   b.reset();
   other.join();

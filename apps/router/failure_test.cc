@@ -199,7 +199,7 @@ TEST(Fibers, GoOnWhileMemcachedStalls) {
   const Deadline deadline = Deadline::In(kPatience);
   while (deployment.leaf_server(0).Sample().open_calls == 0) {
     ASSERT_FALSE(deadline.Expired());
-    std::this_thread::yield();
+    BetweenLooks();
   }
   Context ctx(kPatience);
   GetReply reply;

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "apps/social/account_testing.h"
@@ -27,7 +26,7 @@ void Until(So so) {
   const Deadline deadline = Deadline::In(kMaxTestWait);
   while (!so()) {
     ASSERT_FALSE(deadline.Expired());
-    std::this_thread::yield();
+    BetweenLooks();
   }
 }
 

@@ -65,7 +65,7 @@ TEST_F(SeveredMediaTest, UploadsOfOneUserLeavePermitsToOthers) {
     });
   }
   const Deadline deadline = Deadline::In(kMaxTestWait);
-  while (refused < 24 && !deadline.Expired()) std::this_thread::yield();
+  while (refused < 24 && !deadline.Expired()) BetweenLooks();
   MediaUpload request;
   request.set_token(bob_.token());
   request.mutable_file()->set_data(kPng);

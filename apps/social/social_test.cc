@@ -263,7 +263,7 @@ TEST(Social, AHashHoldsNoThread) {
       }
     });
   }
-  while (logins == 0 && !deadline.Expired()) std::this_thread::yield();
+  while (logins == 0 && !deadline.Expired()) BetweenLooks();
   int quick = 0;
   std::vector<std::string> names;
   while (quick < 2 * logins + 20 && !deadline.Expired()) {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <thread>
 #include <utility>
 
 #include "apps/kit/testing/start_app.h"
@@ -68,7 +67,7 @@ void AwaitState(const Stub& queue, Enough enough) {
   absl::Status status;
   int looks = 0;
   Nanos longest{0};  // from one answer to the next: the machine may stand still
-  for (TimePoint last = Now(); looks == 0 || !status.ok() || !enough(state); std::this_thread::yield()) {
+  for (TimePoint last = Now(); looks == 0 || !status.ok() || !enough(state); BetweenLooks()) {
     Context ctx(deadline);
     status = queue.Look(ctx, Nothing(), &state);
     const TimePoint now = Now();

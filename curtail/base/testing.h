@@ -3,10 +3,12 @@
 // testing.h - the one bound on every wait of a test, the seed and the repeats of random ones, and what a test knows of its build.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <random>
+#include <thread>
 
 #include "curtail/base/clock.h"
 
@@ -15,6 +17,9 @@ namespace curtail {
 // A test that waits longer than this has failed. Long, because sanitizers and busy machines are
 // slow.
 inline constexpr Nanos kMaxTestWait = std::chrono::seconds(20);
+
+// Between two looks at something that a test waits for, with a bound: leaves the CPU to whoever brings it about.
+inline void BetweenLooks() { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }
 
 // This build has a sanitizer, of addresses or of threads. For a test that repeats what others do, and so finds no more there.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

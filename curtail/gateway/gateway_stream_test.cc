@@ -3,7 +3,6 @@
 // Streams through the gateway, from a real server to sockets.
 #include <chrono>
 #include <string>
-#include <thread>
 
 #include "curtail/base/strings.h"
 #include "curtail/base/testing.h"
@@ -45,7 +44,7 @@ class GatewayStreamTest : public GatewayTest {
     for (Deadline still = Deadline::In(milliseconds(200)); !still.Expired() && !deadline.Expired();) {
       if (sent != library_->sent()) still = Deadline::In(milliseconds(200));
       sent = library_->sent();
-      std::this_thread::yield();
+      BetweenLooks();
     }
     return sent;
   }

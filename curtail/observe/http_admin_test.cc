@@ -60,7 +60,7 @@ class HttpAdminTest : public testing::Test {
     const Deadline deadline = Deadline::In(kMaxTestWait);
     while (!condition(port_->stats())) {
       if (deadline.Expired()) return false;
-      std::this_thread::yield();
+      BetweenLooks();
     }
     return true;
   }

@@ -202,7 +202,7 @@ TracerStats AwaitStats(const Tracer& tracer, F holds) {
   const Deadline end = Deadline::In(kMaxTestWait);
   TracerStats stats = tracer.stats();
   while (!holds(stats) && !end.Expired()) {
-    std::this_thread::yield();
+    BetweenLooks();
     stats = tracer.stats();
   }
   return stats;

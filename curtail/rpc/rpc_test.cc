@@ -148,7 +148,7 @@ TEST_P(RpcTest, CancellationReachesTheChildren) {
   caller.join();
   // The mid-tier's handler ends with its call to the leaf cancelled, although the leaf never answered.
   const Deadline deadline = Deadline::In(kMaxTestWait);
-  while (cancelled_ == 0 && !deadline.Expired()) std::this_thread::yield();
+  while (cancelled_ == 0 && !deadline.Expired()) BetweenLooks();
   EXPECT_GE(cancelled_, 1);
   gate_.Open();
 }
@@ -166,7 +166,7 @@ TEST_P(RpcTest, AReplyThatIsReadAfterTheDeadlineIsNone) {
   channel.Start(kHang.path, deadline, {}, Text("x").SerializeAsString(), &answer);
   while (gate_.arrived() == 0 && !deadline.Expired()) client.Poll(Deadline::In(milliseconds(1)));
   gate_.Open();
-  while (!deadline.Expired()) std::this_thread::yield();  // the reply waits in the socket
+  while (!deadline.Expired()) BetweenLooks();  // the reply waits in the socket
   const Deadline limit = Deadline::In(kMaxTestWait);
   while (!answer.done && !limit.Expired()) client.Poll(Deadline::In(milliseconds(1)));
   EXPECT_EQ(answer.status.code(), absl::StatusCode::kDeadlineExceeded) << answer.status;

@@ -11,7 +11,6 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "curtail/base/gate_testing.h"
@@ -149,7 +148,7 @@ inline void ExpectNothingInUse(Server* server) {
   if (server == nullptr) return;
   std::string in_use = InUse(*server);
   for (const Deadline end = Deadline::In(kMaxTestWait); !in_use.empty() && !end.Expired();) {
-    std::this_thread::yield();
+    BetweenLooks();
     in_use = InUse(*server);
   }
   EXPECT_EQ(in_use, "");

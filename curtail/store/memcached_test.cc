@@ -392,8 +392,7 @@ TEST(Memcached, TheKernelProbesConnections) {
   EXPECT_TRUE(absl::IsUnavailable(client.Set("k", "v", false, Soon(), &stored)))
       << "the first may still come";
   const Deadline deadline = Patience();
-  while (!IsProbed(port) && !deadline.Expired())
-    std::this_thread::yield();  // once its bytes are acknowledged
+  while (!IsProbed(port) && !deadline.Expired()) BetweenLooks();  // once its bytes are acknowledged
   EXPECT_TRUE(IsProbed(port));
 }
 

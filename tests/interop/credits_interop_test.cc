@@ -100,8 +100,7 @@ TEST(CreditsInterop, OwnClientsWaitAndForeignOnesAreRefused) {
       ++(status.ok() ? served : exhausted ? refused : other_end);
     });
   }
-  for (const Deadline end = Deadline::In(kMaxTestWait); refused < kTooMany && !end.Expired();)
-    std::this_thread::yield();
+  for (const Deadline end = Deadline::In(kMaxTestWait); refused < kTooMany && !end.Expired();) BetweenLooks();
   EXPECT_EQ(refused, kTooMany);
   EXPECT_EQ(TimesRefused(*server, "no credit"), kTooMany);
   gate.Open();

@@ -86,7 +86,7 @@ TEST_F(AppUnderTestTest, IsQuietOnceAStalledServiceHasAnswered) {
   std::thread caller([this] { ExpectServes(); });
   // It looks once at least.
   while (!absl::IsDeadlineExceeded(app_->AwaitQuiet(Deadline::In(std::chrono::milliseconds(50))))) {
-    std::this_thread::yield();
+    BetweenLooks();
   }
   app_->GoOn("count");
   const absl::Status quiet = app_->AwaitQuiet(Deadline::In(kMaxTestWait));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curtail/deploy/process/process.h"
+#include "curtail/base/testing.h"
 
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -9,7 +10,6 @@
 #include <csignal>
 #include <cstdio>
 #include <fstream>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -48,7 +48,7 @@ bool ReachesState(pid_t pid, bool stopped) {
   const Deadline limit = Deadline::In(kMaxWait);
   while ((StateOf(pid) == 'T') != stopped) {
     if (limit.Expired()) return false;
-    std::this_thread::yield();
+    BetweenLooks();
   }
   return true;
 }
@@ -212,7 +212,7 @@ TEST_F(ProcessTest, AChildDiesWithItsParentEvenIfThatIsKilled) {
   (*parent)->Kill();
   // It is reaped by init, or stays a zombie where there is none.
   const Deadline limit = Deadline::In(kMaxWait);
-  while (Exists(child) && StateOf(child) != 'Z' && !limit.Expired()) std::this_thread::yield();
+  while (Exists(child) && StateOf(child) != 'Z' && !limit.Expired()) BetweenLooks();
   EXPECT_FALSE(limit.Expired());
 }
 

@@ -246,7 +246,7 @@ TEST_F(JourneyTest, AnInterruptionCutsJourneysThatPause) {
   options.live = &live;
   std::thread stopper([&] {
     const Deadline limit = Deadline::In(kMaxTestWait);
-    while (live.sent.load() < 10 && !limit.Expired()) std::this_thread::yield();
+    while (live.sent.load() < 10 && !limit.Expired()) BetweenLooks();
     stop = true;
   });
   const TimePoint start = Now();

@@ -131,7 +131,7 @@ TEST_F(RunnerTest, RequestsBeginTraces) {
     return children;
   };
   const Deadline deadline = Deadline::In(kMaxTestWait);
-  while (spans() < roots && !deadline.Expired()) std::this_thread::yield();
+  while (spans() < roots && !deadline.Expired()) BetweenLooks();
   EXPECT_EQ(spans(), roots);
 }
 
@@ -267,7 +267,7 @@ class OneAtATime final : public Service {
       const int expected = std::min(answered_++ + outstanding_, last_);
       for (const Deadline end = Deadline::In(kMaxTestWait); built_ < expected && !broken_;) {
         broken_ = end.Expired();
-        std::this_thread::yield();
+        BetweenLooks();
       }
       if (broken_) return absl::InternalError("an answer was followed by no request");
       *reply = std::string("ok:").append(request);

@@ -239,8 +239,7 @@ TEST(HttpClient, HoldsFourOfTheLongestReplies) {
   ScriptServer server([&](Peer& peer, int) {
     peer.Read();
     peer.Write(Join("HTTP/1.1 200 OK\r\nContent-Length: ", kBytes + 2, "\r\n\r\n", std::string(kBytes, 'x')));
-    for (const Deadline limit = Deadline::In(kMaxTestWait); !go_on && !limit.Expired();)
-      std::this_thread::yield();
+    for (const Deadline limit = Deadline::In(kMaxTestWait); !go_on && !limit.Expired();) BetweenLooks();
     peer.Write("ok");
     peer.Read();
   });
@@ -350,7 +349,7 @@ TEST(HttpClient, NoticesThatAServerHasClosedAnIdleConnection) {
   for (int i = 0; i < 3; ++i) {
     EXPECT_TRUE(asker.Ask().status.ok());
     const Deadline limit = Deadline::In(kMaxTestWait);
-    while (server.closed() == i && !limit.Expired()) std::this_thread::yield();
+    while (server.closed() == i && !limit.Expired()) BetweenLooks();
     asker.client().Poll(Deadline::At(TimePoint()));  // the close has come by now
   }
   EXPECT_EQ(server.connections(), 3);

@@ -268,7 +268,7 @@ class AsideTest : public CoroutineBase {
       begun = true;
       const bool seen = co_await wait([&] {
         const Deadline deadline = Deadline::In(kMaxTestWait);
-        while (!other && !deadline.Expired()) std::this_thread::yield();
+        while (!other && !deadline.Expired()) BetweenLooks();
         return other.load();
       });
       out->set_value(seen ? "seen" : "alone");
@@ -277,7 +277,7 @@ class AsideTest : public CoroutineBase {
     std::string first, second;
     std::thread caller([&] { EXPECT_TRUE(Run("first", &first).ok()); });
     const Deadline deadline = Deadline::In(kMaxTestWait);
-    while (!begun && !deadline.Expired()) std::this_thread::yield();
+    while (!begun && !deadline.Expired()) BetweenLooks();
     EXPECT_TRUE(Run("other", &second).ok());
     caller.join();
     EXPECT_EQ(first, "seen");

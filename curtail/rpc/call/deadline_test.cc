@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
-#include <thread>
 
 #include "curtail/rpc/in_process.h"
 #include "curtail/rpc/mid_tier_testing.h"
@@ -109,7 +108,7 @@ class LateServer {
       if (!head.timeout) return this;
       ++*held;
       const Deadline deadline = Deadline::In(*head.timeout);
-      while (!deadline.Expired()) std::this_thread::yield();
+      while (!deadline.Expired()) BetweenLooks();
       session->EndCall(id, absl::CancelledError("too late"));
       ++late;
       return this;
@@ -152,7 +151,7 @@ class LateAnswerTest : public testing::Test {
 
   void AwaitAnswer() {
     for (const Deadline end = Deadline::In(kMaxTestWait); server_.answered() == 0 && !end.Expired();)
-      std::this_thread::yield();
+      BetweenLooks();
   }
 
   LateServer server_;

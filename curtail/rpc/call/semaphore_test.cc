@@ -9,7 +9,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "curtail/base/testing.h"
@@ -70,7 +69,7 @@ class SemaphoreTest : public testing::TestWithParam<std::string> {
   }
   static void Await(const std::function<bool()>& seen) {
     const Deadline deadline = Deadline::In(kMaxTestWait);
-    while (!seen() && !deadline.Expired()) std::this_thread::yield();
+    while (!seen() && !deadline.Expired()) BetweenLooks();
     EXPECT_TRUE(seen());
   }
   void AwaitWaiting(size_t count) {

@@ -61,7 +61,7 @@ class HurriedService final : public Service {
       ctx.AddTrailingMetadata(internal::kPushbackKey, Join(kPause / milliseconds(1)));
       return absl::UnavailableError("as the test wants it");
     }
-    while (!ctx.cancelled() && !ctx.deadline().Expired()) std::this_thread::yield();
+    while (!ctx.cancelled() && !ctx.deadline().Expired()) BetweenLooks();
     return absl::CancelledError("was slow");
   }
 
@@ -246,7 +246,7 @@ TEST_P(NextHopDeadlineTest, IsWhatAWaitForTheServerHasLeft) {
       {.initial_backoff = milliseconds(1), .max_backoff = milliseconds(5), .wait_for_ready = true});
   TimePoint started;
   std::thread starts([&, began = Now()] {
-    while (Now() < began + kPause) std::this_thread::yield();
+    while (Now() < began + kPause) BetweenLooks();
     started = Now();
     server = Serve(address);
   });

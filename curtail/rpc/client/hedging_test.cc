@@ -43,7 +43,7 @@ class HedgedService final : public Service {
     out->set_value(name_);
     ctx.AddTrailingMetadata("x-server", name_);
     if (slow) {
-      while (slow && !ctx.cancelled() && !ctx.deadline().Expired()) std::this_thread::yield();
+      while (slow && !ctx.cancelled() && !ctx.deadline().Expired()) BetweenLooks();
       if (!slow) return absl::OkStatus();
       ++cancelled;
       return absl::CancelledError("was slow");
@@ -111,8 +111,7 @@ class HedgedServers {
     for (HedgedService* service : services_) {
       if (!service->slow) continue;
       const auto ended = [&] { return service->cancelled == static_cast<int>(service->Seen().size()); };
-      for (const Deadline end = Deadline::In(kMaxTestWait); !ended() && !end.Expired();)
-        std::this_thread::yield();
+      for (const Deadline end = Deadline::In(kMaxTestWait); !ended() && !end.Expired();) BetweenLooks();
       EXPECT_TRUE(ended());
     }
   }
@@ -224,7 +223,7 @@ TEST_P(HedgingTest, ThereAreNoMoreAttemptsThanThePolicySays) {
   Connect(Hedges("0s"));
   std::thread frees([&] {
     for (const Deadline end = Deadline::In(kMaxTestWait); servers_.Seen().size() < 3 && !end.Expired();)
-      std::this_thread::yield();
+      BetweenLooks();
     servers_[1].slow = false;
   });
   std::string answer;
@@ -432,7 +431,7 @@ TEST_P(HedgingModelTest, ACallerThatGoesEndsAllAttempts) {
   Context ctx(kMaxTestWait);
   std::thread cancels([&] {
     for (const Deadline end = Deadline::In(kMaxTestWait); servers_.Seen().size() < 9 && !end.Expired();)
-      std::this_thread::yield();
+      BetweenLooks();
     ctx.Cancel();
   });
   StringValue reply;

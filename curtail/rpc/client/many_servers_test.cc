@@ -30,7 +30,7 @@ ChannelOptions Balanced(std::string balancer) {
 // Asks until the server of that name answers, as it does from then on.
 void AwaitAnswerOf(Channel& channel, const std::string& name) {
   const Deadline end = Deadline::In(kMaxTestWait);
-  while (Ask(channel).value_or("none") != name && !end.Expired()) std::this_thread::yield();
+  while (Ask(channel).value_or("none") != name && !end.Expired()) BetweenLooks();
   EXPECT_EQ(Ask(channel).value_or("none"), name);
 }
 
@@ -177,8 +177,7 @@ TEST(ManyServers, AnAnswerThatGrowsOldIsAskedForAgain) {
   AwaitAnswerOf(channel, "1");
   resolver->Set({});
   const Deadline end = Deadline::In(kMaxTestWait);
-  for (const int asked = resolver->asked(); resolver->asked() < asked + 2 && !end.Expired();)
-    std::this_thread::yield();
+  for (const int asked = resolver->asked(); resolver->asked() < asked + 2 && !end.Expired();) BetweenLooks();
   EXPECT_EQ(Ask(channel).value_or("none"), "1") << "a failed answer takes nothing away";
   resolver->Set(servers.Addresses({0}));
   AwaitAnswerOf(channel, "0");
@@ -247,7 +246,7 @@ TEST(ManyServers, ACallInFlightOnARemovedServerEndsNormallyThenItsConnectionClos
   EXPECT_EQ(slow.value_or("failed"), "0");
   for (const Deadline end = Deadline::In(kMaxTestWait);
        servers[0].Sample().connections > 0 && !end.Expired();)
-    std::this_thread::yield();
+    BetweenLooks();
   EXPECT_EQ(servers[0].Sample().connections, 0u);
 }
 

@@ -48,7 +48,7 @@ class FlakyService final : public Service {
     }
     out->set_value(in.value());
     if (hangs) {
-      while (!ctx.cancelled() && !ctx.deadline().Expired()) std::this_thread::yield();
+      while (!ctx.cancelled() && !ctx.deadline().Expired()) BetweenLooks();
       return absl::CancelledError("hung");
     }
     if (failures.fetch_sub(1) <= 0) return absl::OkStatus();
@@ -94,7 +94,7 @@ std::thread StartLater(const std::string& address, std::unique_ptr<Server>* serv
 std::thread CancelAfter(FlakyService& service, size_t calls, Context& ctx) {
   return std::thread([&service, calls, &ctx] {
     for (const Deadline end = Deadline::In(kMaxTestWait); service.Seen().size() < calls && !end.Expired();)
-      std::this_thread::yield();
+      BetweenLooks();
     ctx.Cancel();
   });
 }

@@ -9,7 +9,6 @@
 #include <deque>
 #include <fstream>
 #include <functional>
-#include <thread>
 
 #include "curtail/adapt/profile_testing.h"
 #include "curtail/rpc/coroutine.h"
@@ -190,7 +189,7 @@ class AdaptationTest : public RpcBase, public testing::Test {
     EXPECT_EQ(stats.arrivals, caller.done());
     // The kernel counts a thread that was joined for a moment longer: also one of the test before.
     const Deadline gone = Deadline::In(kMaxTestWait);
-    while (threads_now() > threads && !gone.Expired()) std::this_thread::yield();
+    while (threads_now() > threads && !gone.Expired()) BetweenLooks();
     EXPECT_LE(threads_now(), threads);
     EXPECT_TRUE(server->Drain(Deadline::In(kMaxTestWait)).ok());
   }

@@ -114,7 +114,7 @@ class CreditsTest : public RpcBase, public testing::Test {
     for (const auto& server : servers_) {
       for (const Deadline end = Deadline::In(kMaxTestWait);
            server->Sample().connections > 0 && !end.Expired();)
-        std::this_thread::yield();
+        BetweenLooks();
       EXPECT_EQ(server->Sample().connections, 0u);
       ExpectNothingInUse(server.get());
     }

@@ -6,7 +6,6 @@
 
 #include <atomic>
 #include <string>
-#include <thread>
 
 #include "curtail/rpc/server/fence_server_testing.h"
 
@@ -60,7 +59,7 @@ TEST_P(FenceEdge, KeepsItsBoundUnderLoadAndSwitches) {
   const Deadline deadline = Deadline::In(kMaxTestWait);
   for (size_t answers = 0; finished_ < kCallers && !deadline.Expired();) {
     if (!holder_.AnswerOne()) {
-      std::this_thread::yield();
+      BetweenLooks();
     } else if (++answers % 50 == 0) {
       ASSERT_TRUE(mid_->SwitchTo(*Config::Parse(models[answers / 50 % std::size(models)])).ok());
     }

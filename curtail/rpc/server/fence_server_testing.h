@@ -65,7 +65,7 @@ class FenceServerTest : public RpcBase, public testing::Test {
     const Deadline deadline = Deadline::In(kMaxTestWait);
     while (!condition()) {
       if (deadline.Expired()) return false;
-      std::this_thread::yield();
+      BetweenLooks();
     }
     return true;
   }

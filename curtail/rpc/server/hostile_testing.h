@@ -13,7 +13,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "curtail/rpc/transport/transport_testing.h"
@@ -136,7 +135,7 @@ class HostileTest : public RpcBase, public testing::TestWithParam<const char*> {
     const Deadline deadline = Deadline::In(kMaxTestWait);
     while (!condition()) {
       if (deadline.Expired()) return false;
-      std::this_thread::yield();
+      BetweenLooks();
     }
     return true;
   }

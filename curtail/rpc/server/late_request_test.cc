@@ -39,7 +39,7 @@ uint64_t LateOf(Server& server, std::string_view path_class) {
 }
 
 void WaitUntil(TimePoint when) {
-  while (Now() <= when) std::this_thread::yield();
+  while (Now() <= when) BetweenLooks();
 }
 
 // A client that waits for its answers however late they are: it cancels no call.
@@ -144,7 +144,7 @@ class LateRequestTest : public RpcBase, public testing::TestWithParam<const char
     client.Send(kHang.path, kTime);
     for (const Deadline end = Deadline::In(kMaxTestWait);
          server.Sample().pools.queued == 0 && !end.Expired();)
-      std::this_thread::yield();
+      BetweenLooks();
     WaitUntil(Now() + kTime);
     gate_.Open();
     EXPECT_EQ(client.Await(), absl::StatusCode::kDeadlineExceeded);
@@ -198,7 +198,7 @@ TEST_P(QueuedRequestTest, NeverRunsIfTooLittleTimeIsLeft) {
   Channel channel(&client, (*server)->addresses()[0]);
   EXPECT_TRUE(Call(channel, kRun, "300").ok());
   std::thread first([&] { EXPECT_TRUE(Call(channel, kRun, "600").ok()); });
-  for (const Deadline end = Deadline::In(kMaxTestWait); ran < 2 && !end.Expired();) std::this_thread::yield();
+  for (const Deadline end = Deadline::In(kMaxTestWait); ran < 2 && !end.Expired();) BetweenLooks();
   Context ctx(milliseconds(650));
   StringValue reply;
   const absl::Status status = channel.Call(ctx, kRun.path, Text("0"), &reply);

@@ -87,7 +87,7 @@ class OverloadTest : public RpcBase, public testing::TestWithParam<FenceMode> {
     const Deadline deadline = Deadline::In(kMaxTestWait);
     while (!condition()) {
       if (deadline.Expired()) return false;
-      std::this_thread::yield();
+      BetweenLooks();
     }
     return true;
   }

@@ -144,7 +144,7 @@ TEST_F(TlsKeysTest, AServingProcessReadsThemAgainOnSighup) {
   pthread_kill(serving.native_handle(), SIGHUP);
   const Deadline deadline = Deadline::In(kMaxTestWait);
   while (!Connect(*Trust(other_authority_), *options.tls).standing() && !deadline.Expired()) {
-    std::this_thread::yield();
+    BetweenLooks();
   }
   EXPECT_FALSE(deadline.Expired());
   pthread_kill(serving.native_handle(), SIGTERM);

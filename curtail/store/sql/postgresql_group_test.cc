@@ -140,7 +140,7 @@ class Writer {
   void Await(int64_t more) {
     const Deadline deadline = Patience();
     for (const int64_t all = count_.load() + more; count_.load() < all && !deadline.Expired();)
-      std::this_thread::yield();
+      BetweenLooks();
     EXPECT_FALSE(deadline.Expired());
   }
   // After End().

@@ -407,7 +407,7 @@ TEST(Postgresql, WhatWasAcknowledgedOutlivesTheServer) {
     }
   });
   const Deadline deadline = Patience();
-  while (written.load() < 10 && !deadline.Expired()) std::this_thread::yield();
+  while (written.load() < 10 && !deadline.Expired()) BetweenLooks();
   EXPECT_FALSE(Counts().silent);
   EXPECT_GE(Counts().open, 1u);
   const internal::ConnectionCounts::Row before = Counts();

@@ -113,7 +113,7 @@ TEST_F(SqlTest, ACommitWaitsForTheDiskIfAnyOfItsWritesDoes) {
   });
   std::thread now([&] { EXPECT_TRUE(Insert(*db, 1, "a").ok()); });
   const Deadline deadline = Soon();
-  while (db->Sample().waiting < 2 && !deadline.Expired()) std::this_thread::yield();
+  while (db->Sample().waiting < 2 && !deadline.Expired()) BetweenLooks();
   end.release();
   for (std::thread* one : {&before, &soon, &now}) one->join();
   EXPECT_EQ(sync, 2);
@@ -137,7 +137,7 @@ TEST_F(SqlTest, NoErrorComesFromAWriteThatDidNotHappen) {
   runs.acquire();
   const auto await_waiting = [&](size_t count) {
     const Deadline deadline = Soon();
-    while (db->Sample().waiting < count && !deadline.Expired()) std::this_thread::yield();
+    while (db->Sample().waiting < count && !deadline.Expired()) BetweenLooks();
   };
   absl::Status written, refused;
   bool saw = false;
@@ -363,7 +363,7 @@ TEST_F(SqlTest, TooManyThatWaitAreRefused) {
   });
   begun.wait(false);
   std::thread waiter([&] { EXPECT_EQ(Count(*db), 0); });
-  while (db->Sample().waiting == 0) std::this_thread::yield();
+  while (db->Sample().waiting == 0) BetweenLooks();
   const absl::Status refused = db->Read(Soon(), [](SqlSession&) { return absl::OkStatus(); });
   EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
   EXPECT_EQ(db->Sample().refused, 1u);
@@ -444,7 +444,7 @@ TEST_F(SqlTest, StopWaitsForReadsThatTheirCallersRun) {
     EXPECT_TRUE(ended);
   });
   while (!absl::IsUnavailable(db->Write(Soon(), [](SqlSession&) { return absl::OkStatus(); }))) {
-    std::this_thread::yield();  // until it stops
+    BetweenLooks();  // until it stops
   }
   go_on.release();
   caller.join();

@@ -12,7 +12,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 
 #include "curtail/base/testing.h"
@@ -105,7 +104,7 @@ TEST(ConfigWatch, SaysWhyTheConfigIsNotKnown) {
   Live live;
   ConfigWatch watch("unix:/nonexistent/admin.sock", &live);
   const Deadline limit = Deadline::In(kMaxTestWait);
-  while (watch.Text().empty() && !limit.Expired()) std::this_thread::yield();
+  while (watch.Text().empty() && !limit.Expired()) BetweenLooks();
   EXPECT_NE(watch.Text().find("config not known: "), std::string::npos) << watch.Text();
   std::vector<LoadInterval> series(1);
   watch.Fill(series);

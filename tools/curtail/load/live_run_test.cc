@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "curtail/base/temp_dir_testing.h"
+#include "curtail/base/testing.h"
 #include "curtail/deploy/process/process.h"
 
 namespace curtail::tool {
@@ -77,7 +78,7 @@ TEST_F(LiveRun, IsThereWhileItRuns) {
     std::vector<DashboardLoad> now;
     do {
       now = ReadLiveRuns(FolderOf());
-      std::this_thread::yield();
+      BetweenLooks();
     } while (now.size() == 1 && now[0].failed == 0 && !deadline.Expired());
     ASSERT_THAT(now, SizeIs(1));
     EXPECT_EQ(now[0].failed, 3u);

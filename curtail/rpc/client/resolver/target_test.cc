@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curtail/rpc/client/resolver/target.h"
+#include "curtail/base/testing.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +8,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
-#include <thread>
 
 #include "curtail/base/strings.h"
 #include "curtail/base/temp_dir_testing.h"
@@ -138,7 +138,7 @@ TEST(Target, OfSeveralAnOldAnswerIsForgottenInTime) {
 
 constexpr Nanos kKeeps = std::chrono::milliseconds(1);
 void LetPass() {
-  for (const TimePoint begun = Now(); Now() - begun <= kKeeps;) std::this_thread::yield();
+  for (const TimePoint begun = Now(); Now() - begun <= kKeeps;) BetweenLooks();
 }
 
 TEST(Target, OfSeveralAnAnswerEndsTheFailuresBeforeIt) {
