@@ -10,7 +10,7 @@
 #include "curtail/base/timer_heap.h"
 #include "curtail/rpc/call/lane.h"
 #include "curtail/rpc/channel.h"
-#include "curtail/rpc/client/call_policy.h"
+#include "curtail/rpc/client/attempts.h"
 #include "curtail/rpc/client/client_connection.h"
 #include "curtail/rpc/client/hedging.h"
 #include "curtail/rpc/client/name_lookups.h"

@@ -17,7 +17,7 @@
 #include "curtail/rpc/call/outcome.h"
 #include "curtail/rpc/call/refusal.h"
 #include "curtail/rpc/channel.h"
-#include "curtail/rpc/client/call_policy.h"
+#include "curtail/rpc/client/attempts.h"
 #include "curtail/rpc/client/channel_impl.h"
 #include "curtail/rpc/client/in_process_call.h"
 #include "curtail/rpc/stream.h"

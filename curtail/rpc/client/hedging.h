@@ -13,7 +13,7 @@
 
 #include "curtail/base/mutex.h"
 #include "curtail/rpc/channel.h"
-#include "curtail/rpc/client/call_policy.h"
+#include "curtail/rpc/client/attempts.h"
 #include "curtail/rpc/client/client_call.h"
 
 namespace curtail::internal {

@@ -14,8 +14,8 @@
 
 namespace curtail {
 
-using internal::HeldOutput;
 using internal::ObservedCall;
+using internal::ReplyOutput;
 using internal::ServedMethod;
 using internal::ServerConnection;
 using internal::ServerParts;
@@ -91,7 +91,7 @@ ServerCall* ServerCall::New(ServerParts& parts, std::shared_ptr<ServerConnection
 bool ServerCall::Timed() const {
   constexpr uint32_t kSome = 8;
   static thread_local uint32_t runs = 0;
-  return method_->took() >= HeldOutput::kPriceOfSend || ++runs % kSome == 0;
+  return method_->took() >= ReplyOutput::kPriceOfSend || ++runs % kSome == 0;
 }
 
 void ServerCall::Reset() {

@@ -20,9 +20,9 @@
 #include "curtail/rpc/call/server_fence.h"
 #include "curtail/rpc/server.h"
 #include "curtail/rpc/server/connection_set.h"
-#include "curtail/rpc/server/held_output.h"
 #include "curtail/rpc/server/limit_counters.h"
 #include "curtail/rpc/server/method_table.h"
+#include "curtail/rpc/server/reply_output.h"
 #include "curtail/rpc/server/request_places.h"
 #include "curtail/rpc/server/timer_clock.h"
 #include "curtail/wire/session.h"
@@ -89,7 +89,7 @@ struct ServerParts {
   const std::shared_ptr<TimerClock> clock = std::make_shared<TimerClock>();
   MemoryBudget budget;
   RequestPlaces places;
-  HeldOutput output;
+  ReplyOutput output;
   ConnectionSet connections;
   // Atomic, relaxed: connections that rest because they have inflated their share.
   std::atomic<int> resting{0};

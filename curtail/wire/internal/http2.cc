@@ -5,8 +5,8 @@
 // their Stream's SendQueue until Pull().
 //
 //   http2.cc           a connection's life: preface, errors, shutdown, the streams' memory
-//   http2_receive.cc   frames
-//   http2_send.cc      frames, too
+//   http2_frames_in.cc   frames
+//   http2_frames_out.cc      frames, too
 //   http_fields.*      what HTTP asks of the fields of a header block
 //   stream.*           the state of a stream; the table that finds it by id
 //   frame.h, hpack.*   the formats

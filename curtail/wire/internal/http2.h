@@ -186,7 +186,7 @@ class Http2 {
   bool BeginData(const FrameHeader& header);
   void TakeData(std::string_view* bytes);
 
-  // http2_send.cc
+  // http2_frames_out.cc
   void SendSettings();
   void OpenWaiting();
   // Client: streams opened and not closed.
@@ -195,7 +195,7 @@ class Http2 {
   // `what` is the debug text.
   void AppendGoaway(StreamId last, ErrorCode code, std::string_view what);
 
-  // http2_receive.cc
+  // http2_frames_in.cc
   void OnFrame(const FrameHeader& header, std::string_view payload);
   void OnHeaders(const FrameHeader& header, std::string_view payload);
   void OnContinuation(const FrameHeader& header, std::string_view payload);

@@ -9,7 +9,7 @@
 #include "curtail/base/version.h"
 #include "curtail/wire/internal/compression.h"
 #include "curtail/wire/internal/grpc_status.h"
-#include "curtail/wire/internal/outgoing_metadata.h"
+#include "curtail/wire/internal/metadata_rules.h"
 #include "curtail/wire/internal/session_impl.h"
 #include "curtail/wire/internal/status_details.h"
 

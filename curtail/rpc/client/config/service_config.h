@@ -51,7 +51,7 @@ struct MethodConfig {
   bool MakesAgain() const { return retry.has_value() || hedging.has_value(); }
 };
 
-// Retries end for a while when too many calls fail: see Throttle in call_policy.h.
+// Retries end for a while when too many calls fail: see Throttle in attempts.h.
 struct ThrottleConfig {
   int max_milli_tokens = 0;
   int milli_ratio = 0;  // tokens that a success gives back

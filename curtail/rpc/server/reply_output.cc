@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curtail/rpc/server/held_output.h"
+#include "curtail/rpc/server/reply_output.h"
 
 #include <atomic>
 #include <utility>
@@ -15,7 +15,7 @@ constexpr Nanos kMaxHold = std::chrono::microseconds(50);
 
 }  // namespace
 
-void HeldOutput::Output(std::shared_ptr<Connection> connection) {
+void ReplyOutput::Output(std::shared_ptr<Connection> connection) {
   const WaitHint& hint = CurrentWait();
   if (hint.outbox != this) return Kick(*connection, Connection::kPosted);
   if (!hint.more_ready && held_[hint.thread_index].handlers.empty()) {
@@ -26,17 +26,17 @@ void HeldOutput::Output(std::shared_ptr<Connection> connection) {
   Flush(hint.thread_index);
 }
 
-void HeldOutput::Kick(Connection& connection, uint32_t bits) {
+void ReplyOutput::Kick(Connection& connection, uint32_t bits) {
   TaskList ready;
   connection.Kick(bits, &ready);
   if (!ready.empty()) executor_->Submit(ready);
 }
 
-void HeldOutput::FlushAll() {
+void ReplyOutput::FlushAll() {
   for (size_t i = 0; i < held_.size(); ++i) Flush(static_cast<uint32_t>(i));
 }
 
-void HeldOutput::Hold(uint32_t thread_index, std::shared_ptr<PollHandler> handler) {
+void ReplyOutput::Hold(uint32_t thread_index, std::shared_ptr<PollHandler> handler) {
   static std::atomic<uint64_t> lists{0};
   Held& held = held_[thread_index];
   if (held.handlers.empty()) {
@@ -48,25 +48,25 @@ void HeldOutput::Hold(uint32_t thread_index, std::shared_ptr<PollHandler> handle
   held.handlers.push_back(std::move(handler));
 }
 
-bool HeldOutput::HoldBriefly(uint32_t thread_index, std::shared_ptr<PollHandler> handler, TimePoint now) {
+bool ReplyOutput::HoldBriefly(uint32_t thread_index, std::shared_ptr<PollHandler> handler, TimePoint now) {
   if (!messages_.Hold(handler, now)) return false;
   Hold(thread_index, std::move(handler));
   return true;
 }
 
-void HeldOutput::Send(PollHandler& handler) {
+void ReplyOutput::Send(PollHandler& handler) {
   TaskList ready;
   handler.OnEvents(0, &ready);
   if (!ready.empty()) executor_->Submit(ready);
 }
 
-void HeldOutput::FlushIfDue(uint32_t thread_index) {
+void ReplyOutput::FlushIfDue(uint32_t thread_index) {
   const Held& held = held_[thread_index];
   if (held.handlers.empty()) return;
   if (Now() - held.since > kMaxHold + held.handlers.size() * kPriceOfSend) Flush(thread_index);
 }
 
-void HeldOutput::Flush(uint32_t thread_index) {
+void ReplyOutput::Flush(uint32_t thread_index) {
   Held& held = held_[thread_index];
   if (held.handlers.empty()) return;
   TaskList ready;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// held_output.h - output that threads of a server hold back for a moment, so that more of it shares a write.
+// reply_output.h - output that threads of a server hold back for a moment, so that more of it shares a write.
 #pragma once
 
 #include <chrono>
@@ -16,16 +16,16 @@
 
 namespace curtail::internal {
 
-// A HeldOutput is the Outbox of a server's executor. Thread-safe: each thread of the pools holds output of its own.
-class HeldOutput final : public Outbox {
+// A ReplyOutput is the Outbox of a server's executor. Thread-safe: each thread of the pools holds output of its own.
+class ReplyOutput final : public Outbox {
  public:
   // About the price of a send on a loopback socket, with the wake-up at the other end. Held output may wait this long
   // for each connection that it goes to: longer costs more than it saves.
   static constexpr Nanos kPriceOfSend = std::chrono::microseconds(10);
 
-  HeldOutput() = default;
-  HeldOutput(const HeldOutput&) = delete;
-  HeldOutput& operator=(const HeldOutput&) = delete;
+  ReplyOutput() = default;
+  ReplyOutput(const ReplyOutput&) = delete;
+  ReplyOutput& operator=(const ReplyOutput&) = delete;
 
   // Before the executor runs: makes room for its `threads`.
   void Prepare(size_t threads) { held_ = std::vector<Held>(threads); }

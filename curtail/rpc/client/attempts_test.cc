@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "curtail/base/clock.h"
 #include "curtail/base/strings.h"
-#include "curtail/rpc/client/call_policy.h"
+#include "curtail/rpc/client/attempts.h"
 #include "curtail/rpc/client/client_call.h"
 #include "curtail/rpc/client/config/service_config.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// call_policy.h - which failed calls are made again, and when.
+// attempts.h - which failed calls are made again, and when.
 #pragma once
 
 #include <atomic>

@@ -11,7 +11,7 @@
 //           has not). As with Retry, but at once.
 //
 // A policy counts the attempts that a server may have seen. With the unseen ones there are kMaxAttempts in all.
-#include "curtail/rpc/client/call_policy.h"
+#include "curtail/rpc/client/attempts.h"
 
 #include <algorithm>
 #include <charconv>

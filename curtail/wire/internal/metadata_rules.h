@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// outgoing_metadata.h - the metadata entries of a header block as they are sent.
+// metadata_rules.h - the metadata entries of a header block as they are sent.
 //
 // Stateless; any thread.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "curtail/wire/internal/outgoing_metadata.h"
+#include "curtail/wire/internal/metadata_rules.h"
 
 #include "absl/strings/escaping.h"
 #include "curtail/base/strings.h"
