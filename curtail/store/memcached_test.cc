@@ -2,6 +2,7 @@
 //
 // The client against real memcached processes. How it waits on fibers, apps/router/failure_test.cc has.
 #include "curtail/store/memcached.h"
+#include "curtail/base/testing.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
