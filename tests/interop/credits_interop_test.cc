@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "curtail/base/testing.h"
 #include "echo.grpc.pb.h"
 #include "servers.h"
 
