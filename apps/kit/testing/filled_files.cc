@@ -9,7 +9,8 @@ namespace curtail::apps {
 
 void FilledFiles::CopyTo(const std::string& folder) {
   if (!files_ || files_->until.Expired()) {
-    const std::string filled = files_.emplace().dir.File("data");
+    files_ = std::make_unique<Files>();
+    const std::string filled = files_->dir.File("data");
     const auto app = StartApp(topology_, form_(filled));
     for (int turn = 0; turn < 2; ++turn) fill_(app->AddressOf("front-end"), filled);
     const absl::Status ended = app->Stop();

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <functional>
-#include <optional>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -38,7 +38,7 @@ class FilledFiles {
   const std::string topology_;
   const Form form_;
   const Fill fill_;
-  std::optional<Files> files_;
+  std::unique_ptr<Files> files_;
 };
 
 }  // namespace curtail::apps
