@@ -21,17 +21,26 @@ std::vector<std::string> With(std::vector<std::string> set, const std::string& d
   return set;
 }
 
+// Tests call more of a monolith than clients may.
+std::vector<std::string> FlagsOf(bool monolith, std::vector<std::string> flags) {
+  if (!monolith) return flags;
+  for (const char* service : {"write-home-timeline", "search", "user", "post-storage", "social-graph",
+                              "block-user", "favorite", "direct-message", "home-timeline"})
+    flags.insert(flags.end(), {"--outside", service});
+  return flags;
+}
+
 }  // namespace
 
 SocialDeployment::SocialDeployment(const std::string& config, bool monolith, std::vector<std::string> flags,
                                    std::vector<std::string> words, std::vector<std::string> set)
     : monolith_(monolith),
       words_(words),
-      app_(apps::StartApp(SOCIAL_TOPOLOGY,
-                          {.config = config,
-                           .monolith = monolith,
-                           .set = With(std::move(set), dir_.File("data")),
-                           .options = {.flags = std::move(flags), .launch = {.wrapper = std::move(words)}}})),
+      app_(apps::StartApp(SOCIAL_TOPOLOGY, {.config = config,
+                                            .monolith = monolith,
+                                            .set = With(std::move(set), dir_.File("data")),
+                                            .options = {.flags = FlagsOf(monolith, std::move(flags)),
+                                                        .launch = {.wrapper = std::move(words)}}})),
       front_(Connect("front-end")),
       queue_(Connect("write-home-timeline")),
       index_(Connect("search")) {}

@@ -117,11 +117,13 @@ absl::Status Topology::MakeMonolith() {
   whole.shards = whole.replicas = 1;
   whole.run = {old.run.front(), "--monolith"};
   std::vector<ServiceSpec> kept;
+  std::set<std::string> outside = {old.name};  // what callers outside the process reach
   for (const ServiceSpec& s : services) {
     if (!s.IsHosted()) {
       ServiceSpec& other = kept.emplace_back(s);
       for (Wiring& call : other.calls) {
         if (!Find(call.service)->IsHosted()) continue;
+        outside.insert(call.service);
         call.as = call.name();
         call.service = whole.name;
       }
@@ -154,6 +156,7 @@ absl::Status Topology::MakeMonolith() {
       whole.calls.push_back(std::move(store));
     }
   }
+  for (const std::string& name : outside) whole.run.insert(whole.run.end(), {"--outside", name});
   // Behind the stores that it calls, before the programs that call it.
   const auto calls_it = [&](const ServiceSpec& s) {
     return std::any_of(s.calls.begin(), s.calls.end(),

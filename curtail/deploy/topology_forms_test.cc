@@ -130,10 +130,11 @@ TEST(GroupTest, CallsAnotherGroupByTheNamesOfItsServices) {
   EXPECT_EQ(t.entry().name, "post+user+front");
   EXPECT_EQ(CommandText(t, "text+count"),
             "toy --service text,count --data /d --carts 1 --peer user=@post+user+front");
-  EXPECT_EQ(CommandText(t, "post+user+front"),
-            "toy --service post,user,front --quiet --forms=on --hedge-after 3 --store cache=@cache --peer "
-            "text=@text+count "
-            "--peer count=@text+count --peer shard=@shard,@shard");
+  EXPECT_EQ(
+      CommandText(t, "post+user+front"),
+      "toy --service post,user,front --quiet --forms=on --hedge-after 3 --outside user --outside front "
+      "--store cache=@cache --peer text=@text+count --peer count=@text+count --peer shard=@shard,@shard")
+      << "clients do not reach `post`";
 }
 
 TEST(GroupTest, ALinkLeadsToOneOfItsServices) {

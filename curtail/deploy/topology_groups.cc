@@ -196,6 +196,15 @@ absl::Status Topology::Group(std::string_view services_text) {
         absl::StrCat("--group ", text, " cannot be one process: ", whole.status().message()));
   }
   const auto in_it = [&](const std::string& name) { return std::ranges::count(names, name) > 0; };
+  if (whole->entry) {  // clients call it: only what others call, too, is reached there
+    const auto called = [&](const std::string& name) {
+      return std::ranges::any_of(services, [&](const ServiceSpec& s) {
+        return !in_it(s.name) && std::ranges::count(s.calls, name, &Wiring::service) > 0;
+      });
+    };
+    for (const std::string& name : names)
+      if (Find(name)->entry || called(name)) whole->run.insert(whole->run.end(), {"--outside", name});
+  }
   // Where the first of them is, so that Order() changes little.
   *Find(names.front()) = *whole;
   std::erase_if(services, [&](const ServiceSpec& s) { return in_it(s.name); });

@@ -183,8 +183,9 @@ TEST(TopologyTest, AMonolithIsOneProcessAndItsStores) {
   ASSERT_EQ(t.services.size(), 2u);
   const Addresses addresses = {{"cache", {"c:1", "c:2"}}};
   EXPECT_THAT(*CommandOf(t, t.entry(), 0, addresses, {.config = "FIB1"}),
-              ElementsAre("net", "--monolith", "--salt", "7", "--instances", "post=2", "--store",
-                          "cache=c:1,c:2", "--config", "FIB1"));
+              ElementsAre("net", "--monolith", "--salt", "7", "--instances", "post=2", "--outside", "front",
+                          "--store", "cache=c:1,c:2", "--config", "FIB1"))
+      << "others call the entry only";
   Topology balanced = Parsed(R"(application: x
 services:
   a: {run: x --service a, calls: [store, b], entry: true}
@@ -200,6 +201,7 @@ services:
       *CommandOf(balanced, *balanced.Find("balancer"), 0, {{"a", {"a:1"}}, {"balancer", {"h:1"}}}, {}),
       ElementsAre("gateway", "a:1", "a:1", "--listen", testing::_))
       << "what it calls is in the one process";
+  EXPECT_THAT(balanced.entry().run, ElementsAre("x", "--monolith", "--outside", "a", "--outside", "b"));
   Topology two = Parsed("application: x\nservices:\n  a: {run: a, calls: [b], entry: true}\n  b: {run: b}\n");
   EXPECT_THAT(std::string(two.MakeMonolith().message()), HasSubstr("b is another program"));
 }

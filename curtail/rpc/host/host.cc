@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <deque>
 #include <iostream>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <utility>
@@ -230,8 +231,8 @@ class HostBuilder {
   // A part of the process: one instance of a service. In this order, so that the Env outlives the service.
   struct Instance {
     std::unique_ptr<Env> env;
-    std::unique_ptr<Service> service;  // monolith: reached in the process only
-    InProcess* target = nullptr;       // of a monolith or a group
+    std::vector<std::unique_ptr<Service>> inside = {};  // reached in the process only
+    InProcess* target = nullptr;                        // of a monolith or a group
   };
 
   absl::StatusOr<ServerOptions> Options() const {
@@ -279,6 +280,16 @@ class HostBuilder {
     return absl::InvalidArgumentError("nothing to do: say what to be with --service, or see --help");
   }
 
+  // That each name of --outside is of a service of this process, which is one of several.
+  absl::Status CheckOutside(const std::vector<const HostedService*>& chosen) const {
+    for (const std::string& name : flags_.outside) {
+      if (flags_.together() && std::ranges::count(chosen, name, &HostedService::name) > 0) continue;
+      return absl::InvalidArgumentError(
+          Join("--outside ", name, ": it names a service of a process that is several"));
+    }
+    return absl::OkStatus();
+  }
+
   int InstancesOf(const HostedService& service) const {
     const auto found = around_.instances.find(service.name);
     return found == around_.instances.end() ? 1 : found->second;
@@ -289,6 +300,7 @@ class HostBuilder {
   absl::Status ForEachInstance(bool estimate, Visit visit) {
     const absl::StatusOr<std::vector<const HostedService*>> chosen = Chosen();
     if (!chosen.ok()) return chosen.status();
+    if (absl::Status status = CheckOutside(*chosen); !status.ok()) return status;
     if (flags_.together()) Announce(*chosen);
     for (const HostedService* service : *chosen) {
       const int count = flags_.monolith ? InstancesOf(*service) : 1;
@@ -297,7 +309,7 @@ class HostBuilder {
             flags_.monolith ? Shard{static_cast<uint32_t>(i), static_cast<uint32_t>(count)} : around_.shard;
         absl::StatusOr<std::unique_ptr<Env>> env = EnvOf(*service, i, count, shard, estimate);
         if (!env.ok()) return env.status();
-        instances_.push_back({.env = *std::move(env), .service = nullptr});
+        instances_.push_back({.env = *std::move(env)});
         if (flags_.together()) instances_.back().target = targets_[service->name][static_cast<size_t>(i)];
         if (absl::Status status = visit(*service, *instances_.back().env); !status.ok()) return status;
       }
@@ -387,24 +399,22 @@ class HostBuilder {
     if (absl::Status calls = CheckCalls(hosted, env); !calls.ok()) return calls;
     if (!service.ok()) return service.status();
     Instance& instance = instances_.back();
-    for (auto& beside : env.impl_->beside) {
-      if (flags_.together()) {
-        if (absl::Status added = instance.target->Serve(*beside); !added.ok()) return added;
-      }
-      served_.push_back(std::move(beside));
+    std::vector<std::unique_ptr<Service>> all = std::move(env.impl_->beside);
+    all.push_back(*std::move(service));
+    for (const auto& each : all) {
+      if (!flags_.together()) break;
+      if (absl::Status added = instance.target->Serve(*each); !added.ok()) return added;
     }
-    if (!flags_.together()) {
-      served_.push_back(*std::move(service));
-      return absl::OkStatus();
-    }
-    // A service of one instance is reached from outside, too.
-    if (absl::Status added = instance.target->Serve(**service); !added.ok()) return added;
-    if (InstancesOf(hosted) == 1) {
-      served_.push_back(*std::move(service));
-    } else {
-      instance.service = *std::move(service);
-    }
+    auto& to = IsOutside(hosted) ? served_ : instance.inside;
+    std::ranges::move(all, std::back_inserter(to));
     return absl::OkStatus();
+  }
+
+  // True if the server has the service, too: it has one instance, and --outside does not name others only.
+  bool IsOutside(const HostedService& service) const {
+    if (!flags_.together()) return true;
+    return InstancesOf(service) == 1 &&
+           (flags_.outside.empty() || std::ranges::count(flags_.outside, service.name) > 0);
   }
 
   const HostProgram& program_;

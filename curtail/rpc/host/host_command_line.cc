@@ -50,6 +50,9 @@ void HostCommandLine::AddHostFlags(HostFlags* f, bool words) {
         ->check(CLI::IsMember(names).description(""));
     flags.Add("--monolith", &f->monolith, "Be all services in one process, which call each other there");
     flags.Add("--instances", &f->instances, "SERVICE=COUNT: with --monolith, how many of a service [1]");
+    flags.Add("--outside", &f->outside,
+              "SERVICE: of several in one process, one that callers outside it reach; others are called "
+              "within [all]");
     flags.Add("--memory", &f->memory, "Print how many bytes this service will hold, and exit");
   }
   AddServingFlags(flags, f, program_.policies);

@@ -26,6 +26,7 @@ struct HostFlags {
   // True if services of the process call each other in it.
   bool together() const { return monolith || services.size() > 1; }
   std::vector<std::string> instances;  // "leaf=4"
+  std::vector<std::string> outside;    // what others reach of a monolith or a group; empty: all
   bool memory = false;
   std::vector<std::string> listen;
   std::vector<std::string> peers, leaves, stores;

@@ -324,21 +324,26 @@ int ServeWorking(int out) {
   return HostMain(static_cast<int>(argv.size()), argv.data(), program);
 }
 
-// Calls the service that `page` has brought along, says on a pipe what comes of it, and serves on.
-int ServeCaller(int out) {
+// Calls `page` and what it has brought along, in the process and then where that serves, says on a pipe what comes of it,
+// and serves on.
+int ServeCaller(int out, const std::vector<std::string>& more) {
   const auto page = [](Env& env) -> MadeService {
     env.AlsoServe(std::make_unique<Named>("test.Beside"));
     return std::make_unique<Named>("test.Page");
   };
   const auto caller = [out](Env& env) -> MadeService {
-    Channel* const channel = env.SharedChannel("page");
+    Channel* const within = env.SharedChannel("page");
     env.WhileServing(
-        [=] {
+        [=, &env] {
+          Client client;
+          Channel outside(&client, env.addresses().front());
           std::string said;
-          for (const char* path : {"/test.Beside/Go", "/test.Page/Go", "/test.None/Go"}) {
-            Context ctx(kMaxTestWait);
-            google::protobuf::StringValue text;
-            said += Join(absl::StatusCodeToString(channel->Call(ctx, path, text, &text).code()), ";");
+          for (Channel* channel : {within, &outside}) {
+            for (const char* path : {"/test.Beside/Go", "/test.Page/Go", "/test.None/Go"}) {
+              Context ctx(kMaxTestWait);
+              google::protobuf::StringValue text;
+              said += Join(absl::StatusCodeToString(channel->Call(ctx, path, text, &text).code()), ";");
+            }
           }
           EXPECT_EQ(write(out, said.data(), said.size()), static_cast<ssize_t>(said.size()));
         },
@@ -349,21 +354,23 @@ int ServeCaller(int out) {
                             .title = "A shop.",
                             .examples = "",
                             .services = {{.name = "page", .make = page}, {.name = "caller", .make = caller}}};
-  std::vector<std::string> args = {"shop", "--monolith", "--listen", "127.0.0.1:0"};
+  std::vector<std::string> args = {"shop", "--listen", "127.0.0.1:0"};
+  args.insert(args.end(), more.begin(), more.end());
   std::vector<char*> argv;
   for (std::string& arg : args) argv.push_back(arg.data());
   return HostMain(static_cast<int>(argv.size()), argv.data(), program);
 }
 
-TEST(Host, WithinAMonolithOthersCallWhatAServiceBrings) {
+// That service hears this with the flags.
+std::string HeardWith(const std::vector<std::string>& flags) {
   int ends[2];
-  ASSERT_EQ(pipe(ends), 0);
-  auto process = deploy::Process::Spawn({.name = "shop", .run = [&ends] {
+  EXPECT_EQ(pipe(ends), 0);
+  auto process = deploy::Process::Spawn({.name = "shop", .run = [&] {
                                            close(ends[0]);
-                                           _exit(ServeCaller(ends[1]));
+                                           _exit(ServeCaller(ends[1], flags));
                                          }});
   close(ends[1]);
-  ASSERT_TRUE(process.ok()) << process.status();
+  EXPECT_TRUE(process.ok()) << process.status();
   std::string heard;
   char buffer[64];
   for (ssize_t got; (got = read(ends[0], buffer, sizeof buffer)) > 0;) {
@@ -373,7 +380,24 @@ TEST(Host, WithinAMonolithOthersCallWhatAServiceBrings) {
   close(ends[0]);
   const absl::Status ended = (*process)->End(kMaxTestWait);
   EXPECT_TRUE(ended.ok()) << ended;
-  EXPECT_EQ(heard, "OK;OK;UNIMPLEMENTED;");
+  return heard;
+}
+
+TEST(Host, WithinAMonolithOthersCallWhatAServiceBrings) {
+  EXPECT_EQ(HeardWith({"--monolith"}), "OK;OK;UNIMPLEMENTED;OK;OK;UNIMPLEMENTED;");
+}
+
+// Its services trust their callers.
+TEST(Host, OthersReachOnlyWhatIsOutside) {
+  constexpr char kWithinOnly[] = "OK;OK;UNIMPLEMENTED;UNIMPLEMENTED;UNIMPLEMENTED;UNIMPLEMENTED;";
+  EXPECT_EQ(HeardWith({"--monolith", "--outside", "caller"}), kWithinOnly);
+  EXPECT_EQ(HeardWith({"--service", "page,caller", "--outside", "caller"}), kWithinOnly);
+  for (const std::vector<std::string>& wrong : {std::vector<std::string>{"--monolith", "--outside", "other"},
+                                                {"--service", "cart", "--outside", "cart"}}) {
+    const HostRun run = Say(wrong);
+    EXPECT_EQ(run.code, 104);
+    EXPECT_THAT(run.err, HasSubstr("--outside"));
+  }
 }
 
 TEST(Host, WorksGoOnWhileTheProcessServes) {
