@@ -15,6 +15,7 @@
 #include "apps/bank/data.h"
 #include "apps/kit/data/secrets.h"
 #include "apps/kit/fill.h"
+#include "apps/kit/testing/preload.h"
 #include "bank.curtail.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/testing.h"
@@ -99,6 +100,35 @@ TEST_F(BankTest, MuchMoneyTakesASecondProof) {
   for (int i = 0; i < 4; ++i) EXPECT_FALSE(step_up().ok());
   EXPECT_TRUE(absl::IsResourceExhausted(step_up())) << "five were wrong";
   EXPECT_EQ(Audit(), 0);
+}
+
+using PartedProofTest = Parted<BankTest>;
+
+// The token of StepUp() expires long before the session's own.
+TEST_F(PartedProofTest, ASessionThatItsSecondTokenEndsStaysEnded) {
+  const apps::SetClock clock;
+  if (clock.Words().empty())
+    GTEST_SKIP() << "2026-11-30: with a sanitizer, programs go without a preloaded clock";
+  ASSERT_TRUE(app_->Restart("user", {.wrapper = clock.Words()}).ok());
+  const Own &own = all_[0], &other = Other(own, /*same_shard=*/true);
+  apps::Credentials user;
+  user.set_name(own.name), user.set_password(apps::PasswordOf(/*seed=*/1, /*user=*/0));
+  apps::CodeSecret codes;
+  ASSERT_TRUE(Send(&Bank::Stub::EnrolCodes, user, &codes).ok());
+  apps::CodeRequest code;
+  code.set_token(own.token), code.set_code(CodeNow(codes.secret()));
+  apps::Session proved;
+  ASSERT_TRUE(Send(&Bank::Stub::StepUp, code, &proved).ok());
+  Balance balance;
+  apps::TokenRequest ended;
+  apps::Changed changed;
+  ended.set_token(proved.token());
+  ASSERT_TRUE(Send(&Bank::Stub::Logout, ended, &changed).ok());
+  EXPECT_TRUE(absl::IsUnauthenticated(GetBalance(own.token, own.id, &balance)));
+  clock.SetAhead(2 * 3600);
+  ended.set_token(other.token);
+  ASSERT_TRUE(Send(&Bank::Stub::Logout, ended, &changed).ok()) << "it forgets the ends of long ago";
+  EXPECT_TRUE(absl::IsUnauthenticated(GetBalance(own.token, own.id, &balance)));
 }
 
 // A method that gives a customer's money away, or lets another, has `stepped_up`. One that is new has it, or is named here.

@@ -125,9 +125,10 @@ struct UserService final : User::CoroutineService {
           " (SELECT user, number FROM ended WHERE expires_s < ?1 LIMIT 16)",
           {NowS() - kEndKeptS});
       if (!status.ok()) return status;
+      // The session has tokens that expire later, if this one is of StepUp().
       status =
           s.Execute("INSERT INTO ended(user, number, expires_s) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
-                    {request.user(), request.number(), request.expires_s()});
+                    {request.user(), request.number(), std::max(request.expires_s(), NowS() + SessionS())});
       reply->set_changed(status.ok() && s.changes() > 0);
       return status;
     });
