@@ -121,6 +121,27 @@ TEST_F(PartedDepositTest, AccruesEachDayOnceAndGoesBackWithAll) {
   EXPECT_EQ(Audit(), 0);
 }
 
+// A customer who has nothing keeps the key of a refused request, and repeats it when it has money.
+TEST_F(PartedDepositTest, EarnsFromTheDayOnWhichItIsBooked) {
+  const apps::SetClock clock;
+  if (clock.Words().empty())
+    GTEST_SKIP() << "2026-11-30: with a sanitizer, programs go without a preloaded clock";
+  const Own &own = all_[0], &other = Other(own, /*same_shard=*/true);
+  Deposit deposit;
+  EXPECT_TRUE(absl::IsFailedPrecondition(Open(own, 2 * kDeposit, 30, &deposit, "early")));
+  for (const char* service : {"deposits", "posting"})
+    ASSERT_TRUE(app_->Restart(service, {.wrapper = clock.Words()}).ok());
+  clock.SetAhead(40 * kDaySeconds);
+  ASSERT_TRUE(Pay(PaymentOf(other, own, kDeposit)).ok());
+  const absl::Status opened = Open(own, 2 * kDeposit, 30, &deposit, "early");
+  ASSERT_TRUE(opened.ok()) << opened;
+  ASSERT_TRUE(Accrue(40).ok());
+  ASSERT_TRUE(LookAt(own, deposit.id(), &deposit).ok());
+  EXPECT_LE(deposit.accrued_days(), 1u);  // 1 if midnight has just passed
+  EXPECT_EQ(deposit.state(), Deposit::RUNNING);
+  EXPECT_EQ(Audit(), 0);
+}
+
 TEST_F(DepositTest, ARepetitionHasTheSameAnswerAndOtherContentNone) {
   const Own& own = all_[0];
   Deposit first, again;

@@ -199,6 +199,7 @@ Coroutine Orders::Permit(Context& ctx, apps::SagaRow& row, KeptPayment* kept) {
 absl::Status Orders::Show(const apps::SagaRow& row, Payment* reply) const {
   KeptPayment kept;
   absl::Status status = Read(row, &kept);
+  kept.set_booked_ms(entry->booked_ms());
   const bool crosses = shards_.IndexOf(kept.shown().from()) != shards_.IndexOf(kept.payee());
   *reply = kept.shown();
   reply->set_state(row.state == Payment::BOOKED && !crosses ? Payment::ARRIVED

@@ -104,12 +104,14 @@ struct DepositsService final : Deposits::CoroutineService {
   Coroutine Enter(Context& ctx, const KeptPayment& kept) {
     const absl::StatusOr<uint32_t> rate_bp = RateOf(kept.number());
     if (!rate_bp.ok()) co_return absl::DataLossError(Join("deposit ", kept.payee(), " has an unknown term"));
+    // Not when the order was given: a refused one may be repeated a year later.
+    const int64_t from_ms = kept.booked_ms() > 0 ? kept.booked_ms() : kept.shown().created_ms();
     co_return co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
       return s.Execute(
           "INSERT INTO terms(id, owner, account, cents, rate_bp, days, first_day, accrued, posted)"
           " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, 0) ON CONFLICT(id) DO NOTHING",
           {kept.payee(), kept.payer(), kept.shown().from(), kept.shown().cents(), uint64_t{*rate_bp},
-           uint64_t{kept.number()}, uint64_t{DayOf(kept.shown().created_ms())}});
+           uint64_t{kept.number()}, uint64_t{DayOf(from_ms)}});
     });
   }
 
