@@ -122,6 +122,71 @@ TEST_F(PartedBankTest, AScheduledPaymentIsPaidAtItsTimeOnceOrTakenBack) {
   }
 }
 
+TEST_F(BankTest, ARefusedAccountOrCardLeavesNothingInTheBooks) {
+  const Own& own = all_[0];
+  const auto in_books = [&] {
+    int64_t accounts = 0;
+    for (uint32_t i = 0; i < kShards; ++i) {
+      const auto books =
+          internal::SqliteSession::Open({.path = Join(Folder(), "/", BooksOf({i, kShards}), ".db")});
+      EXPECT_TRUE(books.ok()) << books.status();
+      const absl::Status read = (*books)->Query("SELECT count(*) FROM accounts", {},
+                                                [&](const SqlRow& row) { accounts += row.Integer(0); });
+      EXPECT_TRUE(read.ok()) << read;
+    }
+    return accounts;
+  };
+  apps::TokenRequest request;
+  request.set_token(own.token);
+  CardApplication card;
+  card.set_token(own.token), card.set_income_cents(100), card.set_limit_cents(100);
+  Account account;
+  Application application;
+  absl::Status opened;
+  for (int i = 0; i <= kMostAccounts && opened.ok(); ++i)
+    opened = Send(&Bank::Stub::OpenAccount, request, &account);
+  for (int i = 0; i <= kMostCards && application.state() != Application::DECLINED; ++i)
+    ASSERT_TRUE(Send(&Bank::Stub::ApplyForCard, card, &application).ok());
+  EXPECT_EQ(application.state(), Application::DECLINED);
+  const int64_t before = in_books();
+  EXPECT_TRUE(absl::IsResourceExhausted(opened)) << opened;
+  EXPECT_TRUE(absl::IsResourceExhausted(Send(&Bank::Stub::OpenAccount, request, &account)));
+  ASSERT_TRUE(Send(&Bank::Stub::ApplyForCard, card, &application).ok());
+  EXPECT_EQ(application.state(), Application::DECLINED);
+  EXPECT_EQ(in_books(), before);
+  EXPECT_EQ(Audit(), 0);
+}
+
+TEST_F(BankTest, ACustomerHasSomeScheduledPaymentsAtOnce) {
+  const Own &from = all_[0], &to = Other(from, /*same_shard=*/true);
+  PayRequest late = PaymentOf(from, to, 1), others = PaymentOf(to, from, 1);
+  late.set_at_ms(apps::NowMs() + 3'600'000), others.set_at_ms(late.at_ms());
+  Payment one, again;
+  ASSERT_TRUE(Pay(late, "one", &one).ok());
+  for (uint64_t i = 1; i < kMostScheduled; ++i) ASSERT_TRUE(Pay(late).ok()) << i;
+  EXPECT_TRUE(absl::IsResourceExhausted(Pay(late)));
+  EXPECT_TRUE(Pay(late, "one", &again).ok()) << "a repetition takes no more";
+  EXPECT_TRUE(Pay(others).ok());
+  EXPECT_TRUE(Pay(PaymentOf(from, to, 1)).ok()) << "it is paid now";
+  ASSERT_TRUE(Cancel(from.token, one.id(), &again).ok());
+  EXPECT_TRUE(Pay(late).ok());
+}
+
+// Of callers that do not wait.
+TEST_F(PartedBankTest, ACustomerHasSomeUnfinishedPaymentsAtOnce) {
+  const Own &from = all_[0], &to = Other(from, /*same_shard=*/true);
+  app_->Stall("posting");
+  absl::Status status;
+  Payment payment;
+  const Deadline deadline = Deadline::In(kMaxTestWait);
+  while (!absl::IsResourceExhausted(status) && !deadline.Expired())
+    status = Pay(PaymentOf(from, to, 1), "", &payment, nullptr, std::chrono::milliseconds(50));
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  app_->GoOn("posting");
+  while (!Pay(PaymentOf(from, to, 1)).ok() && !deadline.Expired()) std::this_thread::yield();
+  EXPECT_FALSE(deadline.Expired());
+}
+
 // The shard is asked once the order is not SCHEDULED any more, so nobody takes back what it may book.
 TEST_F(PartedBankTest, AScheduledPaymentThatHasBegunIsNotTakenBack) {
   const Own &from = all_[0], &to = Other(from, /*same_shard=*/true);

@@ -28,6 +28,8 @@ inline constexpr int kMostAccounts = 100;  // of a customer
 inline constexpr int kMostCards = 5;       // of a customer
 // Of a customer: offers of loans that are neither accepted nor expired, and applications for cards that are not decided.
 inline constexpr uint64_t kMostApplications = 5;
+// Orders of a customer that a service has not ended (orders.h): those that wait for their time, and others.
+inline constexpr uint64_t kMostScheduled = 100, kMostUnfinished = 100;
 // Of a customer: declined ones that are kept, of loans and of cards. Those of cards are kept for a day, too.
 inline constexpr uint64_t kMostDeclined = 20;
 // For a step of work that no request waits for.

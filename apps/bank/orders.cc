@@ -30,6 +30,20 @@ absl::Status Refuse(const absl::Status& why, apps::SagaRow* row, KeptPayment* ke
   return why;
 }
 
+// One thread ends all orders whose callers are gone or whose time has come, so one customer's hold up those of all.
+absl::Status CheckOpen(SqlSession& s, uint64_t customer, bool scheduled) {
+  uint64_t open = 0;
+  absl::Status status =
+      s.Query(Join("SELECT count(*) FROM ", kTable, " WHERE owner = ?1 AND open = 1 AND state ",
+                   scheduled ? "=" : "<>", " ?2"),
+              {customer, Payment::SCHEDULED}, [&](const SqlRow& row) { open = row.Unsigned(0); });
+  if (!status.ok() || open < (scheduled ? kMostScheduled : kMostUnfinished)) return status;
+  return absl::ResourceExhaustedError(
+      Join("the customer has ", open,
+           scheduled ? " scheduled payments; cancel one, or wait" : " that are not done; wait",
+           " until one is paid"));
+}
+
 }  // namespace
 
 bool IsRefusal(const absl::Status& status) {
@@ -37,6 +51,10 @@ bool IsRefusal(const absl::Status& status) {
 }
 
 std::string Orders::Schema() { return apps::SagaSchema(kTable); }
+
+std::string Orders::OpenSchema() {
+  return Join("CREATE INDEX payments_waiting ON ", kTable, "(owner) WHERE open = 1");
+}
 
 absl::Status Orders::Check(const PaymentOrder& order) {
   absl::Status status = apps::ledger::CheckCents(order.cents(), 1);
@@ -136,7 +154,12 @@ Coroutine Orders::Give(Context& ctx, const PaymentOrder& order, uint64_t id, uin
                     .state = order.at_ms() > 0 ? Payment::SCHEDULED : Payment::PENDING,
                     .due_ms = order.at_ms(),
                     .bytes = kept.SerializeAsString()};
-  absl::Status status = co_await sagas_.Begin(ctx, apps::Once(ctx, order.customer()), again_, &row);
+  const bool scheduled = row.state == Payment::SCHEDULED;
+  const auto admit = [&](SqlSession& s) {
+    absl::Status admitted = CheckOpen(s, order.customer(), /*scheduled=*/false);
+    return admitted.ok() && scheduled ? CheckOpen(s, order.customer(), scheduled) : admitted;
+  };
+  absl::Status status = co_await sagas_.Begin(ctx, apps::Once(ctx, order.customer()), again_, &row, admit);
   if (status.ok() && row.state != Payment::SCHEDULED) status = co_await sagas_.Finish(ctx, &row);
   if (status.ok()) status = Read(row, &kept);
   if (status.ok() && row.state == Payment::REFUSED)
@@ -176,6 +199,7 @@ Coroutine Orders::Book(Context& ctx, apps::SagaRow& row) {
   row.state = Payment::BOOKED;
   kept.mutable_shown()->set_version(entry->version());
   kept.set_posting(entry->posting());
+  kept.set_booked_ms(entry->booked_ms());
   row.bytes = kept.SerializeAsString();
   co_return absl::OkStatus();
 }
@@ -199,7 +223,6 @@ Coroutine Orders::Permit(Context& ctx, apps::SagaRow& row, KeptPayment* kept) {
 absl::Status Orders::Show(const apps::SagaRow& row, Payment* reply) const {
   KeptPayment kept;
   absl::Status status = Read(row, &kept);
-  kept.set_booked_ms(entry->booked_ms());
   const bool crosses = shards_.IndexOf(kept.shown().from()) != shards_.IndexOf(kept.payee());
   *reply = kept.shown();
   reply->set_state(row.state == Payment::BOOKED && !crosses ? Payment::ARRIVED

@@ -47,12 +47,14 @@ class Orders {
  public:
   // The table `payments`, a step of the schema of the service.
   static std::string Schema();
+  // A later step of the schema.
+  static std::string OpenSchema();
   // INVALID_ARGUMENT: the cents, the text or the time are out of bounds.
   static absl::Status Check(const PaymentOrder& order);
   // The request to `access-control` for the order with the id `id`.
   static Act ActOf(const PaymentOrder& order, uint64_t id);
 
-  // `db` has Schema(). `env`, `db` and `access` outlive the object. `again`, as of Saga::Begin(), is REFUSED if a repetition of a refused
+  // `db` has Schema() and OpenSchema(). `env`, `db` and `access` outlive the object. `again`, as of Saga::Begin(), is REFUSED if a repetition of a refused
   // order tries again, or Saga::kNeverAgain if it is refused again. With `banks`, PayTo() pays to other banks, too: `around` opens
   // the account NostroOf() before.
   Orders(SqlDatabase& db, Env& env, int again, AroundTransfer around = {},
@@ -64,7 +66,8 @@ class Orders {
   Coroutine PayTo(Context& ctx, const Accounts::Stub& accounts, const PaymentOrder& order, uint64_t payer,
                   Payment* reply);
   // Takes the order with the id `id` to pay to the account `payee`, whose IBAN, if any, is order.iban(). The order has passed
-  // Check(). Errors: the refusal, be it of this call or of the one that this repeats; ALREADY_EXISTS.
+  // Check(). Errors: the refusal, be it of this call or of the one that this repeats; ALREADY_EXISTS;
+  // RESOURCE_EXHAUSTED: the customer has kMostScheduled that wait for their time, or kMostUnfinished others.
   Coroutine Give(Context& ctx, const PaymentOrder& order, uint64_t id, uint64_t payer, uint64_t payee,
                  Payment* reply);
   // NOT_FOUND: the customer has not given this order.

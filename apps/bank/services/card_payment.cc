@@ -42,7 +42,8 @@ struct CardPaymentService final : CardPayments::CoroutineService {
 };
 
 HostedService HostedCardPayment() {
-  return apps::HostedWithData<CardPaymentService>(kApplication, "card-payment", {Orders::Schema()});
+  return apps::HostedWithData<CardPaymentService>(kApplication, "card-payment",
+                                                  {Orders::Schema(), Orders::OpenSchema()});
 }
 
 }  // namespace curtail::bank

@@ -153,7 +153,8 @@ struct CreditCardService final : CreditCards::CoroutineService {
 
 HostedService HostedCreditCard() {
   return apps::HostedWithData<CreditCardService>(
-      kApplication, "credit-card", {kCardsSchema, Orders::Schema(), kLeavingSchema, apps::kRefusalsSchema});
+      kApplication, "credit-card",
+      {kCardsSchema, Orders::Schema(), kLeavingSchema, apps::kRefusalsSchema, Orders::OpenSchema()});
 }
 
 }  // namespace curtail::bank

@@ -307,9 +307,9 @@ struct DepositsService final : Deposits::CoroutineService {
 };
 
 HostedService HostedDeposits() {
-  return apps::HostedWithData<DepositsService>(
-      kApplication, "deposits",
-      {kTermsSchema, Orders::Schema(), apps::SagaSchema(kBreaks), kLeavingSchema, apps::kRefusalsSchema});
+  return apps::HostedWithData<DepositsService>(kApplication, "deposits",
+                                               {kTermsSchema, Orders::Schema(), apps::SagaSchema(kBreaks),
+                                                kLeavingSchema, apps::kRefusalsSchema, Orders::OpenSchema()});
 }
 
 }  // namespace curtail::bank

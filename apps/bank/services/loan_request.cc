@@ -314,7 +314,7 @@ HostedService HostedLoanRequest() {
   return apps::HostedWithData<LoanRequestService>(
       kApplication, "loan-request",
       {kLoansSchema, apps::kOnceSchema, apps::SagaSchema(kAcceptances), Orders::Schema(), kLeavingSchema,
-       kOffersSchema, apps::kRefusalsSchema});
+       kOffersSchema, apps::kRefusalsSchema, Orders::OpenSchema()});
 }
 
 }  // namespace curtail::bank

@@ -49,7 +49,8 @@ struct PaymentsService final : Payments::CoroutineService {
 };
 
 HostedService HostedPayments() {
-  return apps::HostedWithData<PaymentsService>(kApplication, "payments", {Orders::Schema()});
+  return apps::HostedWithData<PaymentsService>(kApplication, "payments",
+                                               {Orders::Schema(), Orders::OpenSchema()});
 }
 
 }  // namespace curtail::bank

@@ -237,9 +237,9 @@ HostedService HostedWealthManagement() {
       kApplication, "wealth-management", [](Env& env, const apps::DataOptions& data) -> MadeService {
         absl::StatusOr<Prices> prices = Prices::Builtin();
         if (!prices.ok()) return prices.status();
-        auto db = apps::OpenData(
-            env, data, "wealth-management",
-            {Orders::Schema(), kTradesSchema, kLeavingSchema, apps::kRefusalsSchema, HoldingsSchema()});
+        auto db = apps::OpenData(env, data, "wealth-management",
+                                 {Orders::Schema(), kTradesSchema, kLeavingSchema, apps::kRefusalsSchema,
+                                  HoldingsSchema(), Orders::OpenSchema()});
         if (!db.ok()) return db.status();
         return std::make_unique<WealthManagementService>(**db, env, *std::move(prices));
       });

@@ -93,6 +93,8 @@ absl::Status Saga::Keep(SqlSession& s, const Once& once, int again, const Admit&
   }
   *row = std::move(kept);
   if (row->open || row->state != again) return absl::OkStatus();
+  if (admit != nullptr) status = admit(s);
+  if (!status.ok()) return status;
   row->state = 0;
   row->open = true;
   row->due_ms = CallersDue();

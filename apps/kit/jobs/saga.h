@@ -63,7 +63,7 @@ class Saga {
   // Attempts what `row.state` wants, and sets what has come of it: state, open, bytes. May run several times, also at once. An
   // error that leaves `row` alone is no outcome, and is tried again. With an outcome, it is what the caller is told.
   using Step = std::function<Coroutine(Context& ctx, SagaRow& row)>;
-  // Runs in the transaction that keeps a new row. An error keeps nothing.
+  // Runs in the transaction that keeps a new row, or begins one again. An error changes nothing.
   using Admit = std::function<absl::Status(SqlSession& s)>;
 
   // Runs in the transaction that writes an outcome, which is `next`, so once for each. An error writes nothing.
