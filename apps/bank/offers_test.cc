@@ -122,6 +122,25 @@ TEST_F(OffersTest, ComeFromMovementsAndGoWithTheAnswer) {
   EXPECT_THAT(OfferedTo(own), IsEmpty());
 }
 
+// Ten thousand movements of all accounts together, so that many of them cost no more than few.
+TEST_F(OffersTest, ComeFromTheLastMovementsOnly) {
+  const Own& own = all_[0];  // one of four accounts
+  AwaitMovements(own);
+  EXPECT_THAT(OfferedTo(own), ElementsAre("electronic-mail"));
+  const auto add = [&](uint64_t after, int64_t balance) {
+    Change(
+        "activity",
+        "WITH RECURSIVE n(i) AS (SELECT ?2 + 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2 + 2500)"
+        " INSERT INTO movements(account, version, posting, cents, balance, counterpart, purpose, booked_ms)"
+        " SELECT ?1, i, i, 1, ?3, 0, '', ?4 FROM n",
+        {own.id, after, balance, apps::NowMs()});
+  };
+  add(/*after=*/1, /*balance=*/1);
+  EXPECT_THAT(OfferedTo(own), ElementsAre("electronic-mail"));
+  add(/*after=*/2501, /*balance=*/200'000);
+  EXPECT_THAT(OfferedTo(own), ElementsAre("term-deposit", "electronic-mail"));
+}
+
 TEST_F(OffersTest, ACardIsOfferedToCustomersWhoPayOthersAndHaveNone) {
   apps::Credentials credentials;
   credentials.set_name("eve"), credentials.set_password("a password");

@@ -26,7 +26,7 @@ const char kActivitySchema[] =
 
 constexpr Nanos kLook = std::chrono::milliseconds(500);
 constexpr uint32_t kPostingsAtOnce = 500;
-// Of an account, which a page looks at. They have no gaps.
+// Of an account, which a page looks at, or a summary of all accounts. They have no gaps.
 constexpr uint64_t kVersionsAtOnce = 10'000;
 
 struct ActivityService final : Activity::CoroutineService {
@@ -123,16 +123,19 @@ struct ActivityService final : Activity::CoroutineService {
         !status.ok())
       co_return status;
     const std::unordered_set<uint64_t> own(request.accounts().begin(), request.accounts().end());
+    const uint64_t each = kVersionsAtOnce / std::max<uint64_t>(own.size(), 1);
     co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
       absl::Status status;
-      for (const uint64_t account : request.accounts()) {
-        if (status.ok()) status = SummarizeOne(s, account, request.since_ms(), own, reply->add_accounts());
+      for (const uint64_t account : own) {
+        if (status.ok())
+          status = SummarizeOne(s, account, request.since_ms(), each, own, reply->add_accounts());
       }
       return status;
     });
   }
 
-  static absl::Status SummarizeOne(SqlSession& s, uint64_t account, int64_t since_ms,
+  // Looks at the last `most` movements.
+  static absl::Status SummarizeOne(SqlSession& s, uint64_t account, int64_t since_ms, uint64_t most,
                                    const std::unordered_set<uint64_t>& own, ActivitySummary::One* one) {
     one->set_account(account);
     uint64_t newest = 0;
@@ -147,7 +150,7 @@ struct ActivityService final : Activity::CoroutineService {
         "SELECT counterpart, CAST(sum(CASE WHEN cents > 0 THEN cents ELSE 0 END) AS INTEGER),"
         " sum(CASE WHEN cents < 0 THEN 1 ELSE 0 END), min(balance), min(balance - cents) FROM movements"
         " WHERE account = ?1 AND version > ?2 AND booked_ms >= ?3 GROUP BY counterpart",
-        {account, newest - std::min(newest, kVersionsAtOnce), since_ms}, [&](const SqlRow& row) {
+        {account, newest - std::min(newest, most), since_ms}, [&](const SqlRow& row) {
           one->set_lowest_cents(std::min({one->lowest_cents(), row.Integer(3), row.Integer(4)}));
           if (own.contains(row.Unsigned(0))) return;
           one->set_received_cents(one->received_cents() + row.Integer(1));
