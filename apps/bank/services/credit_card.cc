@@ -27,8 +27,17 @@ struct CreditCardService final : CreditCards::CoroutineService {
     account.set_account(request.id());
     account.set_owner(request.id());
     account.set_limit(request.limit_cents());
-    auto [opened] = co_await WhenAll(ctx, Ask(shards.Of(request.id()), Posting::kOpen, account));
-    if (!opened.ok()) co_return opened.status();
+    bool full = false;  // then Enter() refuses, and the books have no more than before
+    absl::Status status = co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
+      return s.Query("SELECT count(*), count(CASE WHEN id = ?2 THEN 1 END) FROM cards WHERE owner = ?1",
+                     {request.customer(), request.id()},
+                     [&](const SqlRow& row) { full = row.Integer(0) >= kMostCards && row.Integer(1) == 0; });
+    });
+    if (!status.ok()) co_return status;
+    if (!full) {
+      auto [opened] = co_await WhenAll(ctx, Ask(shards.Of(request.id()), Posting::kOpen, account));
+      if (!opened.ok()) co_return opened.status();
+    }
     co_return co_await apps::DecideOnce(ctx, db, request.id(), /*round=*/0,
                                         [&](SqlSession& s) { return Enter(s, request, reply); });
   }
