@@ -19,11 +19,14 @@ namespace curtail::apps {
 template <class Rpc>
 using Beside = std::function<std::unique_ptr<Service>(Env& env, typename Rpc::CoroutineService& service)>;
 
-// `user`: names, passwords and sessions (User of accounts.proto). It calls `unique-id`.
-HostedService HostedUser(const std::string& application, Beside<User> beside = nullptr);
+// Names, passwords and sessions (User of accounts.proto), as the service `name`, which calls the service `ids`. They are kept
+// in the store `user-postgresql`, if there is one.
+HostedService HostedUser(const std::string& application, Beside<User> beside = nullptr,
+                         const std::string& name = "user", const std::string& ids = "unique-id");
 
-// `unique-id`: ids in the form of id_source.h (UniqueId). They ascend at one instance, and across instances as far as the
+// Ids in the form of id_source.h (UniqueId), as the service `name`. They ascend at one instance, and across instances if the
 // clocks agree.
-HostedService HostedUniqueId(const std::string& application, Beside<UniqueId> beside = nullptr);
+HostedService HostedUniqueId(const std::string& application, Beside<UniqueId> beside = nullptr,
+                             const std::string& name = "unique-id");
 
 }  // namespace curtail::apps

@@ -28,26 +28,27 @@ struct UniqueIdService final : UniqueId::CoroutineService {
 
 }  // namespace
 
-HostedService HostedUniqueId(const std::string& application, Beside<UniqueId> beside) {
+HostedService HostedUniqueId(const std::string& application, Beside<UniqueId> beside,
+                             const std::string& name) {
   struct Options {
     DataOptions data;
     uint32_t machine = 0;
   };
   auto options = std::make_shared<Options>();
   options->data.application = application;
-  return {.name = "unique-id",
+  return {.name = name,
           .flags =
-              [options](Flags& flags) {
+              [options, name](Flags& flags) {
                 AddDataFlags(flags, &options->data);
                 flags.Add(
                     "--machine", &options->machine,
-                    "unique-id: the first instance's number; another one for each that has its own --data",
+                    name + ": the first instance's number; another one for each that has its own --data",
                     {0, 1023});
               },
-          .make = [options, beside](Env& env) -> MadeService {
+          .make = [options, beside, name](Env& env) -> MadeService {
             const uint64_t number = options->machine + env.shard().index;
             if (number >= 1u << kMachineBits) return absl::InvalidArgumentError("--machine: beyond 1023");
-            auto db = OpenData(env, options->data, "unique-id", {kIdSchema});
+            auto db = OpenData(env, options->data, name, {kIdSchema});
             if (!db.ok()) return db.status();
             auto made = std::make_unique<UniqueIdService>(*db, number);
             if (beside) env.AlsoServe(beside(env, *made));

@@ -50,6 +50,7 @@ const char kWrongSchema[] =
 struct UserOptions {
   DataOptions data;
   double session_h = 24;
+  std::string ids;  // the service that gives them
   int hashes = 4;  // passwords that are hashed at once; each takes 16 MiB
 };
 
@@ -418,33 +419,36 @@ struct UserService final : User::CoroutineService {
   const std::string secret;
   SqlDatabase& db;
   Env& env;
-  const UniqueId::Stub unique_id = env.Stub<UniqueId>("unique-id");
+  const UniqueId::Stub unique_id = env.Stub<UniqueId>(options.ids);
   FairSemaphore hashing;
 };
 
 }  // namespace
 
-HostedService HostedUser(const std::string& application, Beside<User> beside) {
+HostedService HostedUser(const std::string& application, Beside<User> beside, const std::string& name,
+                         const std::string& ids) {
   auto options = std::make_shared<UserOptions>();
   options->data.application = application;
-  return {.name = "user",
+  options->ids = ids;
+  return {.name = name,
           .flags =
-              [options](Flags& flags) {
+              [options, name](Flags& flags) {
                 AddDataFlags(flags, &options->data);
-                flags.Add("--session", &options->session_h, "user: hours that a token is valid",
+                flags.Add("--session", &options->session_h, name + ": hours that a token is valid",
                           {1e-3, 8760});
                 flags.Add(
                     "--hashes", &options->hashes,
-                    "user: passwords that are hashed at once; 256 more wait, a third of them of one address",
+                    name + ": passwords that are hashed at once; 256 more wait, a third of them of one address",
                     {1, 64});
               },
-          .make = [options, beside](Env& env) -> MadeService {
-            auto db = OpenData(env, options->data, "user",
+          .make = [options, beside, name](Env& env) -> MadeService {
+            auto db = OpenData(env, options->data, name,
                                {"CREATE TABLE users(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
                                 " hash BLOB NOT NULL) STRICT",
                                 "ALTER TABLE users ADD COLUMN closed INTEGER NOT NULL DEFAULT 0",
                                 "CREATE INDEX closed_users ON users(id) WHERE closed = 1", kOnceSchema,
-                                kEndedSchema, kCodesSchema, kWrongSchema});
+                                kEndedSchema, kCodesSchema, kWrongSchema},
+                               /*of=*/"user");
             if (!db.ok()) return db.status();
             auto secret = TokenSecret(options->data);
             if (!secret.ok()) return secret.status();
