@@ -57,10 +57,11 @@ Copier CopierOf(const FieldDescriptor& from, const FieldDescriptor& to) {
       {FieldDescriptor::CPPTYPE_UINT32, &CopyValue<&Reflection::GetUInt32, &Reflection::SetUInt32>},
       {FieldDescriptor::CPPTYPE_UINT64, &CopyValue<&Reflection::GetUInt64, &Reflection::SetUInt64>},
       {FieldDescriptor::CPPTYPE_BOOL, &CopyValue<&Reflection::GetBool, &Reflection::SetBool>},
+      {FieldDescriptor::CPPTYPE_ENUM, &CopyValue<&Reflection::GetEnumValue, &Reflection::SetEnumValue>},
       {FieldDescriptor::CPPTYPE_STRING, &CopyValue<&Reflection::GetString, &Reflection::SetString>},
       {FieldDescriptor::CPPTYPE_MESSAGE, &CopyMessage}};
   if (from.type() != to.type() || from.is_repeated() != to.is_repeated() ||
-      from.message_type() != to.message_type())
+      from.message_type() != to.message_type() || from.enum_type() != to.enum_type())
     return nullptr;
   if (to.is_repeated() && to.cpp_type() == FieldDescriptor::CPPTYPE_STRING) return &CopyStrings;
   if (to.is_repeated()) return to.message_type() != nullptr ? &CopyMessages : nullptr;

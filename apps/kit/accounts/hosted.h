@@ -5,12 +5,14 @@
 //   HostedService HostedUser() { return apps::HostedUser("shop"); }
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 
 #include "accounts.curtail.h"
 #include "curtail/rpc/host.h"
+#include "curtail/store/sql/sql.h"
 
 namespace curtail::apps {
 
@@ -24,9 +26,10 @@ using Beside = std::function<std::unique_ptr<Service>(Env& env, typename Rpc::Co
 HostedService HostedUser(const std::string& application, Beside<User> beside = nullptr,
                          const std::string& name = "user", const std::string& ids = "unique-id");
 
-// Ids in the form of id_source.h (UniqueId), as the service `name`. They ascend at one instance, and across instances if the
+// `unique-id`: ids in the form of id_source.h (UniqueId). They ascend at one instance, and across instances as far as the
 // clocks agree.
-HostedService HostedUniqueId(const std::string& application, Beside<UniqueId> beside = nullptr,
-                             const std::string& name = "unique-id");
+HostedService HostedUniqueId(const std::string& application, Beside<UniqueId> beside = nullptr);
+// The same for a service that serves them beside its own. `db` has kIdSchema, and outlives it.
+std::unique_ptr<UniqueId::CoroutineService> MakeUniqueId(SqlDatabase* db, uint64_t machine);
 
 }  // namespace curtail::apps

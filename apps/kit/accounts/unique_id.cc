@@ -28,29 +28,32 @@ struct UniqueIdService final : UniqueId::CoroutineService {
 
 }  // namespace
 
-HostedService HostedUniqueId(const std::string& application, Beside<UniqueId> beside,
-                             const std::string& name) {
+std::unique_ptr<UniqueId::CoroutineService> MakeUniqueId(SqlDatabase* db, uint64_t machine) {
+  return std::make_unique<UniqueIdService>(db, machine);
+}
+
+HostedService HostedUniqueId(const std::string& application, Beside<UniqueId> beside) {
   struct Options {
     DataOptions data;
     uint32_t machine = 0;
   };
   auto options = std::make_shared<Options>();
   options->data.application = application;
-  return {.name = name,
+  return {.name = "unique-id",
           .flags =
-              [options, name](Flags& flags) {
+              [options](Flags& flags) {
                 AddDataFlags(flags, &options->data);
                 flags.Add(
                     "--machine", &options->machine,
-                    name + ": the first instance's number; another one for each that has its own --data",
+                    "unique-id: the first instance's number; another one for each that has its own --data",
                     {0, 1023});
               },
-          .make = [options, beside, name](Env& env) -> MadeService {
+          .make = [options, beside](Env& env) -> MadeService {
             const uint64_t number = options->machine + env.shard().index;
             if (number >= 1u << kMachineBits) return absl::InvalidArgumentError("--machine: beyond 1023");
-            auto db = OpenData(env, options->data, name, {kIdSchema});
+            auto db = OpenData(env, options->data, "unique-id", {kIdSchema});
             if (!db.ok()) return db.status();
-            auto made = std::make_unique<UniqueIdService>(*db, number);
+            auto made = MakeUniqueId(*db, number);
             if (beside) env.AlsoServe(beside(env, *made));
             return made;
           }};
