@@ -38,12 +38,12 @@ absl::Status OtherContentError() {
 }  // namespace
 
 absl::Status NameRequest(Context& ctx, std::string_view method,
-                         const google::protobuf::MessageLite& content) {
+                         const google::protobuf::MessageLite& content, std::string_view part) {
   const std::optional<std::string_view> name = ctx.metadata().Find(kName);
   if (!name) return absl::OkStatus();
   if (name->empty() || name->size() > kMostNameBytes)
     return absl::InvalidArgumentError(Join("an idempotency key has 1 to ", kMostNameBytes, " characters"));
-  ctx.AddMetadata(kName, *name);
+  ctx.AddMetadata(kName, Join(*name, part));
   ctx.AddMetadata(kContent, Digest(Join(method, "\n", content.SerializeAsString())));
   return absl::OkStatus();
 }

@@ -35,9 +35,10 @@ class MessageLite;
 
 namespace curtail::apps {
 
-// Adds to the calls of `ctx` the name that its caller sent, if any, and a digest of the method and `content`. INVALID_ARGUMENT:
-// a name has 1 to 128 characters.
-absl::Status NameRequest(Context& ctx, std::string_view method, const google::protobuf::MessageLite& content);
+// Adds to the calls of `ctx` the name that its caller sent, if any, and a digest of the method and `content`. `part` tells calls
+// of one request to one service apart. INVALID_ARGUMENT: a name has 1 to 128 characters.
+absl::Status NameRequest(Context& ctx, std::string_view method, const google::protobuf::MessageLite& content,
+                         std::string_view part = {});
 
 // A step of the schema of each service that keeps names.
 extern const char kOnceSchema[];

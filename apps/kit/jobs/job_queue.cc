@@ -57,15 +57,16 @@ size_t JobQueue::AttemptAll(std::span<Job> jobs) {
 }
 
 absl::StatusOr<std::unique_ptr<JobStore>> OpenJobs(Env& env, const DataOptions& data,
-                                                   std::string_view service) {
+                                                   std::string_view service, uint64_t most) {
   if (const std::vector<std::string>& redis = env.Store("redis"); !redis.empty()) {
     auto address = StoreAddress::Parse(redis.front());
     if (!address.ok()) return address.status();
-    return MakeRedisJobs(*std::move(address), Join(service, ":jobs"), Join("shard-", env.shard().index));
+    return MakeRedisJobs(*std::move(address), Join(service, ":jobs"), Join("shard-", env.shard().index),
+                         kLeaseTime, most);
   }
   const auto db = OpenData(env, data, service, {kJobSchema});
   if (!db.ok()) return db.status();
-  return MakeSqlJobs(*db);
+  return MakeSqlJobs(*db, most);
 }
 
 }  // namespace curtail::apps

@@ -45,7 +45,7 @@ class JobStore {
  public:
   virtual ~JobStore() = default;
 
-  // REQUIRES: at most kMostJobBytes. Errors: RESOURCE_EXHAUSTED when kMostJobs wait, those of the store.
+  // REQUIRES: at most kMostJobBytes. Errors: RESOURCE_EXHAUSTED when too many wait, those of the store.
   virtual Coroutine Put(Context& ctx, std::string bytes) = 0;
   virtual Coroutine Count(Context& ctx, uint64_t* jobs) = 0;
 
@@ -57,15 +57,15 @@ class JobStore {
   virtual Deadline NextLook() = 0;
 };
 
-// In an SQLite file that has kJobSchema, and outlives the store.
+// In an SQLite file that has kJobSchema, and outlives the store. `most` jobs wait at most.
 extern const char kJobSchema[];
-std::unique_ptr<JobStore> MakeSqlJobs(SqlDatabase* db);
+std::unique_ptr<JobStore> MakeSqlJobs(SqlDatabase* db, uint64_t most = kMostJobs);
 // In a Redis: the stream `key`, which the consumers of one group share. `consumer` names this one, and a process that
 // is started in its place. Jobs of one that is gone, or stands still, are taken over after `lease`.
 std::unique_ptr<JobStore> MakeRedisJobs(StoreAddress address, std::string key, std::string consumer,
-                                        Nanos lease = kLeaseTime);
+                                        Nanos lease = kLeaseTime, uint64_t most = kMostJobs);
 // For a service: in the Redis `redis`, if there is one, else in its file.
 absl::StatusOr<std::unique_ptr<JobStore>> OpenJobs(Env& env, const DataOptions& data,
-                                                   std::string_view service);
+                                                   std::string_view service, uint64_t most = kMostJobs);
 
 }  // namespace curtail::apps

@@ -51,12 +51,16 @@ absl::Status AppendJobs(const RedisReply& entries, std::vector<Job>* jobs) {
 
 class RedisJobs final : public JobStore {
  public:
-  RedisJobs(StoreAddress address, std::string key, std::string consumer, Nanos lease)
-      : redis_(std::move(address)), key_(std::move(key)), consumer_(std::move(consumer)), lease_(lease) {}
+  RedisJobs(StoreAddress address, std::string key, std::string consumer, Nanos lease, uint64_t most)
+      : redis_(std::move(address)),
+        key_(std::move(key)),
+        consumer_(std::move(consumer)),
+        lease_(lease),
+        most_(most) {}
 
   Coroutine Put(Context& ctx, std::string bytes) override {
     RedisBatch batch;
-    batch.Add({"EVAL", kAdd, "1", key_, Join(kMostJobs), kField, bytes});
+    batch.Add({"EVAL", kAdd, "1", key_, Join(most_), kField, bytes});
     return RunAll(redis_, std::move(batch), ctx.deadline());
   }
 
@@ -80,6 +84,7 @@ class RedisJobs final : public JobStore {
   // Immutable.
   const std::string key_, consumer_;
   const Nanos lease_;
+  const uint64_t most_;
 
   // Owned by the queue's thread.
   std::string cursor_ = "0-0";  // where the look at the jobs of others goes on
@@ -149,8 +154,8 @@ absl::Status RedisJobs::Settle(std::span<const Job> jobs) {
 }  // namespace
 
 std::unique_ptr<JobStore> MakeRedisJobs(StoreAddress address, std::string key, std::string consumer,
-                                        Nanos lease) {
-  return std::make_unique<RedisJobs>(std::move(address), std::move(key), std::move(consumer), lease);
+                                        Nanos lease, uint64_t most) {
+  return std::make_unique<RedisJobs>(std::move(address), std::move(key), std::move(consumer), lease, most);
 }
 
 }  // namespace curtail::apps

@@ -32,7 +32,7 @@ int64_t RowOf(const Job& job) {
 
 class SqlJobs final : public JobStore {
  public:
-  explicit SqlJobs(SqlDatabase* db) : db_(*db) {}
+  SqlJobs(SqlDatabase* db, uint64_t most) : db_(*db), most_(most) {}
 
   Coroutine Put(Context& ctx, std::string bytes) override {
     co_return co_await db_.Writing(ctx.deadline(), [&](SqlSession& s) {
@@ -41,7 +41,7 @@ class SqlJobs final : public JobStore {
       absl::Status counted = s.Query("SELECT coalesce(max(id) - min(id), 0) FROM jobs", {},
                                      [&](const SqlRow& row) { span = row.Unsigned(0); });
       if (!counted.ok()) return counted;
-      if (span >= kMostJobs) return absl::ResourceExhaustedError("the queue is full");
+      if (span >= most_) return absl::ResourceExhaustedError("the queue is full");
       return s.Execute("INSERT INTO jobs(job, due_ms, attempts) VALUES (?1, 0, 0)", {SqlValue::Bytes(bytes)});
     });
   }
@@ -94,10 +94,13 @@ class SqlJobs final : public JobStore {
 
  private:
   SqlDatabase& db_;
+  const uint64_t most_;
 };
 
 }  // namespace
 
-std::unique_ptr<JobStore> MakeSqlJobs(SqlDatabase* db) { return std::make_unique<SqlJobs>(db); }
+std::unique_ptr<JobStore> MakeSqlJobs(SqlDatabase* db, uint64_t most) {
+  return std::make_unique<SqlJobs>(db, most);
+}
 
 }  // namespace curtail::apps
