@@ -119,19 +119,18 @@ struct FrontEndService final : Shop::CoroutineService {
   }
 
   Coroutine AddToBasket(Context& ctx, const LineRequest& request, Basket* reply) override {
-    auto [products] = co_await WhenAll(ctx, Ask(catalogue, Catalogue::kGet, apps::IdsOf(request.product())));
-    if (!products.ok()) co_return products.status();
-    if (products->products().empty()) co_return NoProduct(request.product());
-    Line line;
-    line.set_product(request.product());
-    line.set_count(request.count());
-    co_return co_await Add(ctx, line, /*part=*/{}, reply);
+    return Add(ctx, request, /*part=*/{}, reply);
   }
 
-  Coroutine Add(Context& ctx, const Line& line, std::string part, Basket* reply) {
+  // `part` tells the adds of one request apart.
+  Coroutine Add(Context& ctx, LineRequest wanted, std::string part, Basket* reply) {
+    auto [products] = co_await WhenAll(ctx, Ask(catalogue, Catalogue::kGet, apps::IdsOf(wanted.product())));
+    if (!products.ok()) co_return products.status();
+    if (products->products().empty()) co_return NoProduct(wanted.product());
     BasketChange change;
     change.set_owner(apps::CallerOf(ctx));
-    *change.mutable_line() = line;
+    change.mutable_line()->set_product(wanted.product());
+    change.mutable_line()->set_count(wanted.count());
     Context named(&ctx);
     absl::Status status = apps::NameRequest(named, Shop::kAddToBasket.path, change, part);
     if (!status.ok()) co_return status;
@@ -166,13 +165,8 @@ struct FrontEndService final : Shop::CoroutineService {
     owned.set_quote(request.quote());
     if (absl::Status named = apps::NameRequest(ctx, Shop::kPlaceOrder.path, owned); !named.ok())
       co_return named;
-    co_return co_await Place(ctx, ctx, owned, reply);
-  }
-
-  // Places an order by the calls of `named`. A new quote in place of one that has expired becomes the client's.
-  Coroutine Place(Context& ctx, Context& named, const OwnedQuote& owned, Order* reply) {
     ReplyMetadata metadata;
-    auto [order] = co_await WhenAll(named, Ask(orders, Orders::kPlace, owned, &metadata));
+    auto [order] = co_await WhenAll(ctx, Ask(orders, Orders::kPlace, owned, &metadata));
     if (const auto quote = metadata.trailing.Find("quote")) ctx.AddTrailingMetadata("quote", *quote);
     if (order.ok()) *reply = *std::move(order);
     co_return order.status();
@@ -181,18 +175,12 @@ struct FrontEndService final : Shop::CoroutineService {
   Coroutine Buy(Context& ctx, const BuyRequest& request, Order* reply) override {
     if (request.lines().empty() || request.lines_size() > kMostBought)
       co_return absl::InvalidArgumentError(Join("1 to ", kMostBought, " products are bought at once"));
-    apps::Ids ids;
-    for (const Line& line : request.lines()) ids.add_ids(line.product());
-    auto seen = co_await WhenAllOk(ctx, Ask(catalogue, Catalogue::kGet, ids),
-                                   Ask(inventory, Inventory::kAvailable, ids));
-    if (!seen.ok()) co_return seen.status();
+    Basket basket;
     for (int i = 0; i < request.lines_size(); ++i) {
-      const int64_t left = std::get<1>(*seen).stocks(i).on_hand();
-      if (left < request.lines(i).count())
-        co_return absl::FailedPreconditionError(
-            Join("there are too few of the products ", request.lines(i).product(), " (", left, " left)"));
-      Basket ignored;
-      absl::Status added = co_await Add(ctx, request.lines(i), Join("/", i), &ignored);
+      LineRequest line;
+      line.set_product(request.lines(i).product());
+      line.set_count(request.lines(i).count());
+      absl::Status added = co_await Add(ctx, line, /*part=*/Join("/", i), &basket);
       if (!added.ok()) co_return added;
     }
     QuoteOrder wanted;
@@ -202,15 +190,10 @@ struct FrontEndService final : Shop::CoroutineService {
     wanted.set_card(request.card());
     wanted.set_shipping(request.shipping());
     wanted.set_code(request.code());
-    auto [quote] = co_await WhenAll(ctx, Ask(orders, Orders::kQuote, wanted));
-    if (!quote.ok()) co_return quote.status();
-    OwnedQuote owned;
-    owned.set_owner(apps::CallerOf(ctx));
-    owned.set_quote(quote->id());
-    Context named(&ctx);
-    absl::Status status = apps::NameRequest(named, Shop::kBuy.path, wanted);
-    if (!status.ok()) co_return status;
-    co_return co_await Place(ctx, named, owned, reply);
+    if (absl::Status named = apps::NameRequest(ctx, Shop::kBuy.path, wanted); !named.ok()) co_return named;
+    auto [order] = co_await WhenAll(ctx, Ask(orders, Orders::kBuy, std::move(wanted)));
+    if (order.ok()) *reply = *std::move(order);
+    co_return order.status();
   }
 
   // PERMISSION_DENIED: the caller is not the clerk.
@@ -263,7 +246,7 @@ struct FrontEndService final : Shop::CoroutineService {
             {"AddToBasket", {catalogue, cart}},
             {"Checkout", {cart, book, catalogue, shipping}},
             {"PlaceOrder", {orders}},
-            {"Buy", {catalogue, inventory, cart, orders}},
+            {"Buy", {catalogue, cart, orders}},
             {"PutProduct", {User::kServiceName, catalogue, tags, search}},
             {"DeliverStock", {User::kServiceName, catalogue, inventory}},
             {"PutDiscount", {User::kServiceName, discounts}}};

@@ -80,27 +80,63 @@ struct OrdersService final : Orders::CoroutineService {
   Coroutine Place(Context& ctx, const OwnedQuote& request, Order* reply) override {
     const apps::Once once(ctx, request.owner());
     OrderRow row;
-    absl::Status status =
-        co_await db.Writing(ctx.deadline(), [&](SqlSession& s) { return Enter(s, once, request, &row); });
-    if (status.ok() && row.stale) co_return co_await QuoteAgain(ctx, row);
-    if (status.ok() && row.state == Order::PLACED) status = co_await Await(ctx, &row);
-    if (status.ok() && row.state == Order::REJECTED)
-      status = absl::Status(static_cast<absl::StatusCode>(row.kept.refusal_code()), row.kept.refusal());
-    Show(row, reply);
+    absl::Status status = co_await db.Writing(
+        ctx.deadline(), [&](SqlSession& s) { return EnterQuoted(s, once, request, &row); });
+    if (!status.ok()) co_return status;
+    if (row.stale) co_return co_await QuoteAgain(ctx, row);
+    co_return co_await Answer(ctx, &row, reply);
+  }
+
+  Coroutine Buy(Context& ctx, const QuoteOrder& request, Order* reply) override {
+    const apps::Once once(ctx, request.owner());
+    OrderRow row = {.owner = request.owner()};
+    absl::Status status = co_await db.Reading(
+        ctx.deadline(), [&](SqlSession& s) { return FindNamed(s, once, NameOf(once, 0), &row); });
+    if (status.ok() && row.id == 0) {
+      KeptOrder kept;
+      status = co_await quoting.Make(ctx, request, &kept);
+      if (!status.ok()) co_return status;
+      status = co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+        row = {.owner = request.owner(), .kept = kept};
+        return EnterNamed(s, once, kept.quote().id(), &row);
+      });
+    }
+    if (!status.ok()) co_return status;
+    co_return co_await Answer(ctx, &row, reply);
+  }
+
+  // Waits for the decision of an order.
+  Coroutine Answer(Context& ctx, OrderRow* row, Order* reply) {
+    absl::Status status;
+    if (row->state == Order::PLACED) status = co_await Await(ctx, row);
+    if (status.ok() && row->state == Order::REJECTED)
+      status = absl::Status(static_cast<absl::StatusCode>(row->kept.refusal_code()), row->kept.refusal());
+    Show(*row, reply);
     co_return status;
   }
 
-  // Finds the order of the request or of the quote, or makes it of the quote.
-  static absl::Status Enter(SqlSession& s, const apps::Once& once, const OwnedQuote& request, OrderRow* row) {
-    const std::string name = once.named() ? Join("key ", once.name()) : Join("quote ", request.quote());
-    *row = OrderRow();
-    absl::Status status =
-        Find(s, Join(kOrder, " WHERE owner = ?1 AND name = ?2"), {request.owner(), name}, row);
+  // The name of a request without one is its quote, so that a quote is placed once.
+  static std::string NameOf(const apps::Once& once, uint64_t quote) {
+    return once.named() ? Join("key ", once.name()) : Join("quote ", quote);
+  }
+
+  // Leaves `*row` if there is no such order of its owner.
+  static absl::Status FindNamed(SqlSession& s, const apps::Once& once, const std::string& name,
+                                OrderRow* row) {
+    absl::Status status = Find(s, Join(kOrder, " WHERE owner = ?1 AND name = ?2"), {row->owner, name}, row);
     if (status.ok() && row->id != 0 && row->content != once.content())
       return absl::AlreadyExistsError("the idempotency key was given to another request of this caller");
+    return status;
+  }
+
+  // Finds the order of the request or of the quote, or makes it of the quote.
+  static absl::Status EnterQuoted(SqlSession& s, const apps::Once& once, const OwnedQuote& request,
+                                  OrderRow* row) {
+    *row = {.owner = request.owner()};
+    absl::Status status = FindNamed(s, once, NameOf(once, request.quote()), row);
     if (status.ok() && row->id == 0) status = Find(s, request.owner(), request.quote(), row);
     if (!status.ok() || row->id != 0) return status;
-    int64_t expires_ms = 0, open = 0;
+    int64_t expires_ms = 0;
     status = s.Query("SELECT expires_ms, bytes FROM quotes WHERE id = ?1 AND owner = ?2",
                      {request.quote(), request.owner()}, [&](const SqlRow& found) {
                        expires_ms = found.Integer(0);
@@ -108,24 +144,32 @@ struct OrdersService final : Orders::CoroutineService {
                      });
     if (!status.ok()) return status;
     if (expires_ms == 0) return absl::NotFoundError("there is no such quote");
-    row->owner = request.owner();
     row->stale = expires_ms <= apps::NowMs();
     if (row->stale) return absl::OkStatus();
+    status = EnterNamed(s, once, request.quote(), row);
+    return status.ok() ? s.Execute("DELETE FROM quotes WHERE id = ?1", {row->id}) : status;
+  }
+
+  // Finds the order of the request, or makes it of row->kept.
+  static absl::Status EnterNamed(SqlSession& s, const apps::Once& once, uint64_t quote, OrderRow* row) {
+    const std::string name = NameOf(once, quote);
+    absl::Status status = FindNamed(s, once, name, row);
+    if (!status.ok() || row->id != 0) return status;
+    int64_t open = 0;
     status = s.Query("SELECT count(*) FROM (SELECT 1 FROM orders WHERE open = 1 LIMIT ?1) AS some",
                      {kMostOpen}, [&](const SqlRow& found) { open = found.Integer(0); });
     if (status.ok() && open == kMostOpen)
       return absl::ResourceExhaustedError("too many orders wait; try again later");
-    row->id = request.quote();
+    row->id = quote;
     row->fresh = true;
     row->kept.set_placed_ms(apps::NowMs());
     const std::string bytes = row->kept.SerializeAsString();
-    if (status.ok())
-      status = s.Execute(
-          "INSERT INTO orders(id, owner, name, content, state, number, open, queued, placed_ms, bytes)"
-          " VALUES (?1, ?2, ?3, ?4, ?5, 0, 1, 0, ?6, ?7)",
-          {row->id, row->owner, name, once.content(), int{Order::PLACED}, row->kept.placed_ms(),
-           SqlValue::Bytes(bytes)});
-    return status.ok() ? s.Execute("DELETE FROM quotes WHERE id = ?1", {row->id}) : status;
+    if (!status.ok()) return status;
+    return s.Execute(
+        "INSERT INTO orders(id, owner, name, content, state, number, open, queued, placed_ms, bytes)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, 0, 1, 0, ?6, ?7)",
+        {row->id, row->owner, name, once.content(), int{Order::PLACED}, row->kept.placed_ms(),
+         SqlValue::Bytes(bytes)});
   }
 
   Coroutine QuoteAgain(Context& ctx, const OrderRow& row) {
@@ -333,6 +377,7 @@ struct OrdersService final : Orders::CoroutineService {
     placing.emplace_back(queue);
     return {{"Quote", quoting.Calls()},
             {"Place", placing},
+            {"Buy", placing},
             {"Get", {}},
             {"List", {}},
             {"Cancel", {}},
