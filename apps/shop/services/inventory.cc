@@ -7,6 +7,7 @@
 
 #include "apps/kit/page.h"
 #include "apps/shop/data.h"
+#include "apps/shop/reserved.h"
 
 namespace curtail::shop {
 
@@ -19,9 +20,6 @@ const char kInventorySchema[] =
     "CREATE TABLE deliveries(name TEXT PRIMARY KEY, product INTEGER NOT NULL, count INTEGER NOT NULL) STRICT;"
     "CREATE TABLE reservations(order_id INTEGER PRIMARY KEY, state INTEGER NOT NULL, bytes BLOB NOT NULL,"
     " why TEXT NOT NULL) STRICT";
-
-// As the table has them.
-enum class Reserved : uint8_t { kNone, kReserved, kSold, kReleased, kRefused };
 
 struct Reservation {
   Reserved state = Reserved::kNone;
