@@ -18,7 +18,7 @@
 namespace curtail::shop {
 
 constexpr Nanos kVerdictTime = std::chrono::seconds(2);
-constexpr int64_t kQueueMs = 10'000;    // Place() has put an order into the queue by then
+constexpr int64_t kQueueMs = 5000;      // Place() has put an order into the queue by then
 constexpr int64_t kKeptMs = 3'600'000;  // of a quote that has expired
 constexpr int kMostOpen = 10'000;
 constexpr int kRowsAtOnce = 64;

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/shop/shop_testing.h"
+
+#include <sys/wait.h>
+
+#include <cstdlib>
+
+#include "apps/kit/testing/start_app.h"
+#include "curtail/base/strings.h"
+
+namespace curtail::shop {
+namespace {
+
+template <class Request>
+Request RequestOf(const apps::LoadUser& user, const std::vector<Line>& lines, const std::string& code) {
+  Request request;
+  request.set_token(user.token);
+  for (const Line& line : lines) *request.add_lines() = line;
+  request.set_address(std::stoull(user.more[0]));
+  request.set_card(std::stoull(user.more[1]));
+  request.set_code(code);
+  return request;
+}
+
+}  // namespace
+
+void ShopTest::Start(const std::string& config, bool monolith, int64_t stock) {
+  app_ = apps::StartApp(SHOP_TOPOLOGY, {.config = config,
+                                        .monolith = monolith,
+                                        .set = {"load-balancer.replicas=0", "data=" + Folder(),
+                                                Join("card_limit=", kCardLimit)}});
+  front_ = Connect("front-end");
+  for (int repeat = 0; repeat < 2; ++repeat) {  // finds all
+    ASSERT_EQ(std::system(Join(SHOP_PROGRAM, " fill --quiet --users ", kUsers, " --products ", kProducts,
+                               " --stock ", stock, " --orders 0 --pictures none --data ", Folder(),
+                               " --target ", app_->AddressOf("front-end"))
+                              .c_str()),
+              0);
+  }
+  auto users = apps::ReadLoadUsers(Folder(), "shop");
+  ASSERT_TRUE(users.ok()) << users.status();
+  users_ = *std::move(users);
+  auto products = ReadKnownProducts(Folder());
+  ASSERT_TRUE(products.ok()) << products.status();
+  products_ = *std::move(products);
+  ASSERT_EQ(products_.size(), kProducts);
+}
+
+void ShopTest::TearDown() {
+  front_.reset();
+  if (app_ == nullptr) return;
+  const absl::Status ended = app_->Stop();
+  EXPECT_TRUE(ended.ok()) << ended;
+}
+
+BuyRequest ShopTest::PurchaseOf(size_t user, const std::vector<Line>& lines, const std::string& code) const {
+  return RequestOf<BuyRequest>(users_[user], lines, code);
+}
+
+QuoteRequest ShopTest::QuoteOf(size_t user, const std::vector<Line>& lines, const std::string& code) const {
+  return RequestOf<QuoteRequest>(users_[user], lines, code);
+}
+
+absl::Status ShopTest::Buy(const BuyRequest& request, Order* order, const std::string& key,
+                           Nanos patience) const {
+  Context ctx(patience);
+  if (!key.empty()) ctx.AddMetadata("idempotency-key", key);
+  return shop().Buy(ctx, request, order);
+}
+
+absl::Status ShopTest::MakeQuote(const QuoteRequest& request, Quote* quote) const {
+  Context ctx(kMaxTestWait);
+  return shop().QuoteOrder(ctx, request, quote);
+}
+
+absl::Status ShopTest::Place(size_t user, uint64_t quote, Order* order, const std::string& key,
+                             Nanos patience) const {
+  PlaceRequest request;
+  request.set_token(users_[user].token), request.set_quote(quote);
+  Context ctx(patience);
+  if (!key.empty()) ctx.AddMetadata("idempotency-key", key);
+  return shop().PlaceOrder(ctx, request, order);
+}
+
+absl::Status ShopTest::Add(size_t user, uint64_t product, uint32_t count, Basket* basket,
+                           const std::string& key, Nanos patience) const {
+  LineRequest request;
+  request.set_token(users_[user].token), request.set_product(product), request.set_count(count);
+  Context ctx(patience);
+  if (!key.empty()) ctx.AddMetadata("idempotency-key", key);
+  return shop().AddToBasket(ctx, request, basket);
+}
+
+BasketPage ShopTest::BasketOf(size_t user) const {
+  apps::TokenRequest request;
+  request.set_token(users_[user].token);
+  BasketPage page;
+  Context ctx(kMaxTestWait);
+  const absl::Status status = shop().GetBasket(ctx, request, &page);
+  EXPECT_TRUE(status.ok()) << status;
+  return page;
+}
+
+std::vector<Order> ShopTest::OrdersOf(size_t user) const {
+  std::vector<Order> orders;
+  OrderList page;
+  OrderPage request;
+  request.set_token(users_[user].token), request.set_limit(3);
+  do {
+    request.set_before(page.next());
+    page.Clear();
+    Context ctx(kMaxTestWait);
+    const absl::Status status = shop().ListOrders(ctx, request, &page);
+    EXPECT_TRUE(status.ok()) << status;
+    orders.insert(orders.end(), page.orders().begin(), page.orders().end());
+  } while (page.next() != 0);
+  return orders;
+}
+
+Order ShopTest::OrderOf(size_t user, uint64_t id) const {
+  OrderRequest request;
+  request.set_token(users_[user].token), request.set_order(id);
+  Order order;
+  Context ctx(kMaxTestWait);
+  const absl::Status status = shop().GetOrder(ctx, request, &order);
+  EXPECT_TRUE(status.ok()) << status;
+  return order;
+}
+
+Order ShopTest::Decided(size_t user, uint64_t id) const {
+  const Deadline deadline = Deadline::In(kMaxTestWait);
+  Order order;
+  do order = OrderOf(user, id);
+  while (order.state() == Order::PLACED && !deadline.Expired());
+  return order;
+}
+
+int64_t ShopTest::AvailableOf(uint64_t product) const {
+  ProductRequest request;
+  request.set_product(product);
+  ProductPage page;
+  Context ctx(kMaxTestWait);
+  const absl::Status status = shop().GetProduct(ctx, request, &page);
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_TRUE(page.missing().empty()) << page.missing(0);
+  return page.available();
+}
+
+int ShopTest::Audited() const {
+  const int ended = std::system(Join(SHOP_PROGRAM, " audit --data ", Folder()).c_str());
+  return WIFEXITED(ended) ? WEXITSTATUS(ended) : -1;
+}
+
+void ShopTest::ExpectAuditedWhenIdle() const {
+  constexpr int kBroken = 99;
+  const Deadline deadline = Deadline::In(kMaxTestWait);
+  int exit = 0;
+  while ((exit = Audited()) != 0 && exit != kBroken && !deadline.Expired()) {
+  }
+  EXPECT_EQ(exit, 0);
+}
+
+}  // namespace curtail::shop

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Starts the whole application, loads it, and uses it over REST. Usage: up_test.py FORM CURTAIL SHOP"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../kit/testing"))
+from rest import MAX_WAIT_S, rest  # noqa: E402
+
+FORMS = {"processes": ["--stores", "servers", "--scale", "2"], "monolith": ["--monolith"]}
+MIXES = ("mixed", "boutique", "socks", "browse", "order")
+
+
+def decided(address, token, order):
+    """The order, once it is decided."""
+    deadline = time.monotonic() + MAX_WAIT_S
+    while "state" not in (order := rest(address, "GET", f"/v1/orders/{order['id']}", token=token)[1]):
+        assert time.monotonic() < deadline, order
+    return order
+
+
+def use(address):
+    """A user looks for a product, puts it into the basket, and orders it, as clients of HTTP do."""
+    credentials = {"name": "eve", "password": "a password"}
+    status, session = rest(address, "POST", "/v1/users", credentials)
+    assert status == 200, session
+    token = session["token"]
+    home = rest(address, "GET", "/v1/home?limit=3")[1]
+    assert len(home["newest"]) == 3 and "missing" not in home, home
+    product = home["newest"][0]
+    listed = rest(address, "GET", f"/v1/products?order=NEWEST&limit=1&tags={product['tags'][0]}&tags={product['tags'][1]}")[1]
+    assert listed["products"] == [product], listed
+    assert rest(address, "GET", "/v1/products?limit=1&page=-1")[0] == 400
+    shown = rest(address, "GET", f"/v1/products/{product['id']}")[1]
+    assert shown["product"] == product and int(shown["available"]) > 90, shown
+    assert rest(address, "GET", "/v1/products/999999")[0] == 404
+
+    line = {"product": product["id"], "count": 2}
+    assert rest(address, "POST", "/v1/basket", line)[0] == 401
+    status, basket = rest(address, "POST", "/v1/basket", line, token, key="add")
+    assert status == 200 and basket["lines"] == [line], basket
+    assert rest(address, "POST", "/v1/basket", line, token, key="add") == (200, basket)
+    assert rest(address, "POST", "/v1/basket", {**line, "count": 0}, token)[0] == 400
+    assert rest(address, "PUT", f"/v1/basket/{product['id']}", {"count": 3}, token)[1]["lines"][0]["count"] == 3
+
+    place = {"name": "Eve", "street": "1 Main Street", "city": "Springfield", "postcode": "12345", "country": "US"}
+    address_id = rest(address, "POST", "/v1/addresses", {"address": place}, token)[1]["id"]
+    card = rest(address, "POST", "/v1/cards", {"number": "4111111111111111", "expires": "2099-12"}, token)[1]
+    assert card["lastFour"] == "1111" and "token" not in card, card
+    page = rest(address, "GET", "/v1/checkout", token=token)[1]
+    assert page["basket"]["goodsCents"] == str(3 * int(product["cents"])) and len(page["shipping"]) == 2, page
+    wanted = {"address": address_id, "card": card["id"], "shipping": "express", "code": "WELCOME"}
+    status, quote = rest(address, "POST", "/v1/quotes", wanted, token)
+    assert status == 200 and quote["discountCents"] == str(3 * int(product["cents"]) // 10), quote
+    assert rest(address, "POST", "/v1/quotes", {**wanted, "shipping": "by pigeon"}, token)[0] == 404
+    status, order = rest(address, "POST", "/v1/orders", {"quote": quote["id"]}, token, key="order")
+    assert status == 200, order
+    order = decided(address, token, order)
+    assert order["state"] == "COMMITTED" and order["quote"]["totalCents"] == quote["totalCents"], order
+    assert rest(address, "POST", "/v1/orders", {"quote": quote["id"]}, token, key="order") == (200, order)
+    assert rest(address, "POST", "/v1/orders", {"quote": "7"}, token, key="order")[0] == 409
+    assert rest(address, "POST", "/v1/orders", {"quote": "7"}, token)[0] == 404
+    assert rest(address, "DELETE", f"/v1/orders/{order['id']}", token=token)[0] == 400, "it is committed"
+    deadline = time.monotonic() + MAX_WAIT_S
+    while rest(address, "GET", f"/v1/orders/{order['id']}/shipment", token=token)[0] != 200:
+        assert time.monotonic() < deadline
+    invoice = rest(address, "GET", f"/v1/orders/{order['id']}/invoice", token=token)[1]
+    assert invoice["number"] == order["number"] and invoice["quote"] == order["quote"], invoice
+    while rest(address, "GET", "/v1/basket", token=token)[1].get("lines"):
+        assert time.monotonic() < deadline, "what was bought leaves the basket"
+    assert rest(address, "GET", "/v1/orders", token=token)[1]["orders"] == [order]
+    bob = rest(address, "POST", "/v1/users", {"name": "bob", "password": "a password"})[1]["token"]
+    for path in ("", "/invoice", "/shipment"):
+        assert rest(address, "GET", f"/v1/orders/{order['id']}{path}", token=bob)[0] == 404, "another's"
+
+
+def main(form, curtail, shop):
+    with tempfile.TemporaryDirectory() as scratch:
+        env = {**os.environ, "XDG_RUNTIME_DIR": scratch, "XDG_STATE_HOME": scratch + "/state", "NO_COLOR": "1",
+               "PATH": os.path.dirname(shop) + ":" + os.environ["PATH"]}
+
+        def run(*args, codes=(0,)):
+            done = subprocess.run(args, env=env, text=True, capture_output=True, timeout=MAX_WAIT_S)
+            print("$", *args, f"-> {done.returncode}\n{done.stdout}{done.stderr}")
+            assert done.returncode in codes, done.returncode
+            return done.stdout
+
+        run(curtail, "up", "shop", "--detach", "--set", "users=4", "--set", "products=50", "--set", "orders=20", *FORMS[form])
+        try:
+            addresses = {p["service"]: p["address"] for p in json.loads(run(curtail, "ps", "--json"))[0]["processes"]}
+            for mix in MIXES:
+                run(curtail, "load", "shop", "--mix", mix, "--rps", "40", "--requests", "20", "--timeout", "10s", "--json",
+                    scratch + "/run.json", codes=(0, 98))
+                result = json.load(open(scratch + "/run.json"))["runs"][0]
+                assert result["requests"]["ok"] == result["requests"]["sent"] == 20, result
+            use(addresses["load-balancer"])
+            run(shop, "audit")
+            front_end = addresses["front-end"]
+            run(shop, "fill", "--target", front_end, "--users", "1", "--products", "50", "--orders", "20")  # finds all
+            run(shop, "fill", "--target", front_end, "--users", "1", "--pictures", scratch, codes=(104,))
+            run(shop, "audit")
+        finally:
+            run(curtail, "down", "shop")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
