@@ -14,11 +14,13 @@
 namespace curtail::shop {
 namespace {
 
+constexpr int64_t kRedeemed = 1;  // the state of a use, as discounts.cc has it
+
 struct AuditedOrder {
   uint64_t owner = 0, number = 0;
   Order::State state = Order::PLACED;
   Quote quote;
-  bool charged = false, reserved = false, invoiced = false, shipped = false;
+  bool charged = false, reserved = false, invoiced = false, shipped = false, discounted = false;
 };
 
 // The orders, and what other services have of them. Each step compares the rows of one service, and returns the first wrong one.
@@ -33,6 +35,7 @@ class ShopAudit {
     if (status.ok()) status = Stocks();
     if (status.ok()) status = Invoices();
     if (status.ok()) status = Shipments();
+    if (status.ok()) status = Discounts();
     return status.ok() ? Complete() : status;
   }
 
@@ -171,12 +174,35 @@ class ShopAudit {
     });
   }
 
+  absl::Status Discounts() {
+    std::map<std::string, int64_t> used;
+    absl::Status status =
+        Each("discounts", "SELECT order_id, code, state FROM uses", [&](const SqlRow& row) -> std::string {
+          AuditedOrder* const order = Find(row.Unsigned(0));
+          const bool committed = order != nullptr && order->state == Order::COMMITTED;
+          if (committed != (row.Integer(2) == kRedeemed) ||
+              (committed && order->quote.discount_code() != row.Text(1)))
+            return Join("order ", row.Unsigned(0), " has a use of code ", row.Text(1), " in state ",
+                        row.Integer(2));
+          if (committed) order->discounted = true, ++used[std::string(row.Text(1))];
+          return {};
+        });
+    if (!status.ok()) return status;
+    return Each("discounts", "SELECT code, most, used FROM codes", [&](const SqlRow& row) -> std::string {
+      const int64_t most = row.Integer(1), count = row.Integer(2);
+      if (count == used[std::string(row.Text(0))] && (most == 0 || count <= most)) return {};
+      return Join("code ", row.Text(0), " was used ", count, " times, by ", used[std::string(row.Text(0))],
+                  " orders");
+    });
+  }
+
   absl::Status Complete() const {
     for (const auto& [id, order] : orders_) {
-      if (order.state == Order::COMMITTED &&
-          !(order.charged && order.reserved && order.invoiced && order.shipped))
-        return absl::DataLossError(
-            Join("order ", id, " is sold, and lacks its charge, reservation, invoice or shipment"));
+      const bool whole = order.charged && order.reserved && order.invoiced && order.shipped &&
+                         order.discounted == !order.quote.discount_code().empty();
+      if (order.state == Order::COMMITTED && !whole)
+        return absl::DataLossError(Join(
+            "order ", id, " is sold, and lacks its charge, reservation, invoice, shipment or use of a code"));
     }
     return absl::OkStatus();
   }

@@ -16,6 +16,7 @@ namespace curtail::shop {
 //     has none of these, and holds nothing. There are no others.
 //  3  COMMITTED orders and invoices are numbered 1, 2, 3, ..., and an order's invoice has its number.
 //  4  The total of an order is the sum of its lines, less the discount, and shipping.
+//  5  A code has the uses of COMMITTED orders, one each, and no more than its limit.
 //
 // DATA_LOSS names the first row that breaks a rule. UNAVAILABLE: an order is not at its end.
 [[nodiscard]] absl::Status Audit(const std::string& data);

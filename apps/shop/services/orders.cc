@@ -120,6 +120,10 @@ struct OrdersService final : Orders::CoroutineService {
     return once.named() ? Join("key ", once.name()) : Join("quote ", quote);
   }
 
+  static absl::Status TooMany() {
+    return absl::ResourceExhaustedError("too many orders wait; try again later");
+  }
+
   // Leaves `*row` if there is no such order of its owner.
   static absl::Status FindNamed(SqlSession& s, const apps::Once& once, const std::string& name,
                                 OrderRow* row) {
@@ -158,8 +162,7 @@ struct OrdersService final : Orders::CoroutineService {
     int64_t open = 0;
     status = s.Query("SELECT count(*) FROM (SELECT 1 FROM orders WHERE open = 1 LIMIT ?1) AS some",
                      {kMostOpen}, [&](const SqlRow& found) { open = found.Integer(0); });
-    if (status.ok() && open == kMostOpen)
-      return absl::ResourceExhaustedError("too many orders wait; try again later");
+    if (status.ok() && open == kMostOpen) return TooMany();
     row->id = quote;
     row->fresh = true;
     row->kept.set_placed_ms(apps::NowMs());
@@ -189,7 +192,7 @@ struct OrdersService final : Orders::CoroutineService {
     if (row->fresh) {
       absl::Status put = co_await Queue(ctx, *row);
       queued = put.ok();
-      if (absl::IsResourceExhausted(put)) status = co_await RejectOne(ctx, put, row);
+      if (absl::IsResourceExhausted(put)) status = co_await RejectOne(ctx, TooMany(), row);
     } else {
       status = co_await Look(ctx, row);  // it may have been decided before the wait began
     }
