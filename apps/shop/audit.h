@@ -9,7 +9,7 @@
 
 namespace curtail::shop {
 
-// Checks the folder `data` while nobody buys:
+// Checks the folder `data` while no user buys:
 //
 //  1  Of each product, on hand, reserved and sold sum to what was delivered. What is sold, COMMITTED orders have bought.
 //  2  A COMMITTED order has one charge, captured, of its total; one invoice; one shipment; and its lines are sold. A REJECTED one

@@ -12,7 +12,7 @@ lacks() {
 for file in bin/curtail bin/curtail-gateway bin/protoc-gen-curtail; do
   [[ -x $prefix/$file ]] || lacks "$file"
 done
-for application in bank fanout hdsearch media recommend router setalgebra social; do
+for application in bank fanout hdsearch media recommend router setalgebra shop social; do
   [[ -x $prefix/libexec/curtail/$application ]] || lacks "libexec/curtail/$application"
   [[ -s $prefix/share/curtail/$application/topology.yaml ]] || lacks "share/curtail/$application/topology.yaml"
   if [[ -e $prefix/bin/$application ]]; then
