@@ -32,7 +32,7 @@ std::vector<HostCommand> Commands() {
                                        "shop fill --target 127.0.0.1:7000 --users 1000 --products 10000",
                                        AddFlags, Fill),
           apps::CommandOf<std::string>("audit",
-                                       "Check orders, charges, stock, invoices and shipments, while nobody "
+                                       "Check orders, charges, stock, invoices and shipments, while no user "
                                        "buys; exit 99 names the first row "
                                        "that is wrong",
                                        "shop audit --data FOLDER", AddFlags, Audit),

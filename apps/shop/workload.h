@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// workload.h - the requests of `curtail load shop`: mixes, as docs/applications.md lists them, of users whom Fill() has left.
+// workload.h - the requests of `curtail load shop`: mixes, as docs/applications.md lists them, of the users that Fill() has left.
 #pragma once
 
 #include "apps/kit/accounts/user_requests.h"
