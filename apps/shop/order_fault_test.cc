@@ -16,6 +16,8 @@
 
 #include "apps/kit/testing/actors.h"
 #include "apps/kit/testing/faults.h"
+#include "apps/kit/testing/preload.h"
+#include "apps/shop/fill.h"
 #include "apps/shop/shop_testing.h"
 #include "curtail/base/strings.h"
 
@@ -208,6 +210,39 @@ TEST_F(OrdersLeft, InTheQueueMayBeCancelledAndHoldNothing) {
   ExpectAuditedWhenIdle();
   EXPECT_EQ(AvailableOf(products_[0].id), kStock);
   EXPECT_TRUE(absl::IsFailedPrecondition(Place(0, quote.id(), &order))) << "it stays cancelled";
+}
+
+TEST_F(OrdersLeft, BehindTheirTimeAreQuotedAgainOrRejected) {
+  constexpr int kLateS = 601;
+  const apps::SetClock clock;
+  for (const char* service : {"orders", "queue-master"})
+    ASSERT_TRUE(app_->Restart(service, {.wrapper = clock.Words()}).ok());
+  Quote quote;
+  ASSERT_TRUE(MakeQuote(QuoteOf(0, {LineOf(products_[0].id, 1)}, kLoadCode), &quote).ok());
+  clock.SetAhead(kLateS);
+  PlaceRequest request;
+  request.set_token(users_[0].token), request.set_quote(quote.id());
+  Context ctx(kMaxTestWait);
+  Order order;
+  ReplyMetadata metadata;
+  const absl::Status stale = shop().PlaceOrder(ctx, request, &order, &metadata);
+  EXPECT_TRUE(absl::IsAborted(stale)) << stale;
+  const auto fresh = metadata.trailing.Find("quote");
+  ASSERT_TRUE(fresh.has_value());
+  ASSERT_TRUE(Place(0, std::stoull(std::string(*fresh)), &order).ok());
+  EXPECT_EQ(Decided(0, order.id()).quote().total_cents(), quote.total_cents()) << "the same again";
+
+  ASSERT_TRUE(MakeQuote(QuoteOf(1, {LineOf(products_[0].id, 1)}), &quote).ok());
+  app_->Stall("queue-master");
+  ASSERT_TRUE(Place(1, quote.id(), &order).ok());
+  EXPECT_EQ(order.state(), Order::PLACED);
+  clock.SetAhead(2 * kLateS);
+  app_->GoOn("queue-master");
+  order = Decided(1, quote.id());
+  EXPECT_EQ(order.state(), Order::REJECTED);
+  EXPECT_NE(order.reason().find("in time"), std::string::npos) << order.reason();
+  ExpectAuditedWhenIdle();
+  EXPECT_EQ(AvailableOf(products_[0].id), kStock - 1);
 }
 
 }  // namespace
