@@ -122,6 +122,23 @@ TEST_P(JobStoreTest, JobsThatFailLeaveTheOthersTheirTurn) {
   EXPECT_EQ(Count(*store_), 200u);
 }
 
+TEST(SqlJobsTest, TakesAsManyAsMayWait) {
+  const TempDir dir;
+  const auto db = OpenData({.folder = dir.File("data"), .no_sync = true}, "test", {kJobSchema});
+  ASSERT_TRUE(db.ok()) << db.status();
+  const auto store = MakeSqlJobs(db->get(), /*most=*/2);
+  for (const char* job : {"fails", "2"}) ASSERT_TRUE(Put(*store, job).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(Put(*store, "3")));
+  for (const char* next : {"3", "4", "5"}) {
+    std::vector<Job> jobs = Take(*store);
+    ASSERT_EQ(jobs.size(), 2u);
+    jobs.erase(jobs.begin());
+    Settle(*store, std::move(jobs), /*done=*/true);
+    EXPECT_TRUE(Put(*store, next).ok()) << "the first job is far before it";
+    EXPECT_TRUE(absl::IsResourceExhausted(Put(*store, "more")));
+  }
+}
+
 TEST(SqlJobsTest, AClockThatWasAheadDoesNotDelayAJob) {
   const TempDir dir;
   const auto db = OpenData({.folder = dir.File("data"), .no_sync = true}, "test", {kJobSchema});
