@@ -42,7 +42,8 @@ struct CartService final : Cart::CoroutineService {
     const uint64_t owner = request.user();
     const uint64_t known = cache == nullptr ? 0 : versions.Of(owner);
     std::vector<std::optional<std::string>> cached;
-    if (known != 0) (co_await cache->Get(ctx, {Join(owner, ".", known)}, &cached)).IgnoreError();
+    const std::vector<std::string> keys = {Join(owner, ".", known)};
+    if (known != 0) (co_await cache->Get(ctx, keys, &cached)).IgnoreError();
     if (!cached.empty() && cached[0] && reply->ParseFromString(*cached[0])) co_return absl::OkStatus();
     reply->Clear();
     absl::Status status =
@@ -55,7 +56,9 @@ struct CartService final : Cart::CoroutineService {
   Coroutine Told(Context& ctx, uint64_t owner, const Basket& basket) {
     if (cache == nullptr || basket.version() == 0) co_return absl::OkStatus();
     versions.Hear(owner, basket.version());
-    co_return co_await cache->Add(ctx, {Join(owner, ".", basket.version())}, {basket.SerializeAsString()});
+    const std::vector<std::string> keys = {Join(owner, ".", basket.version())};
+    const std::vector<std::string> values = {basket.SerializeAsString()};
+    co_return co_await cache->Add(ctx, keys, values);
   }
 
   Coroutine Add(Context& ctx, const BasketChange& request, Basket* reply) override {

@@ -183,7 +183,7 @@ struct FrontEndService final : Shop::CoroutineService {
       absl::Status added = co_await Add(ctx, line, /*part=*/Join("/", i), &basket);
       if (!added.ok()) co_return added;
     }
-    QuoteOrder wanted;
+    shop::QuoteOrder wanted;
     wanted.set_owner(apps::CallerOf(ctx));
     *wanted.mutable_lines() = request.lines();
     wanted.set_address(request.address());
