@@ -52,7 +52,7 @@ struct CartService final : Cart::CoroutineService {
     co_return status;
   }
 
-  // Keeps a basket for readers, once its write is on disk.
+  // Keeps a basket for readers, once its write is on disk. Has no errors.
   Coroutine Told(Context& ctx, uint64_t owner, const Basket& basket) {
     if (cache == nullptr || basket.version() == 0) co_return absl::OkStatus();
     versions.Hear(owner, basket.version());
@@ -186,8 +186,8 @@ struct CartService final : Cart::CoroutineService {
       reply->Clear();
       return changed.ok() ? Read(s, owner, reply) : changed;
     });
-    if (status.ok()) (co_await Told(ctx, owner, *reply)).IgnoreError();
-    co_return status;
+    if (!status.ok()) co_return status;
+    co_return co_await Told(ctx, owner, *reply);
   }
 
   // Changes nothing if the basket is closed.
