@@ -110,7 +110,8 @@ class OrderFaults : public ShopTest {
       EXPECT_TRUE(orders.contains(id)) << name << " is lost";
     }
     uint64_t in_basket = 0;
-    for (const BasketLine& line : BasketOf(user).lines())
+    const BasketPage basket = BasketOf(user);
+    for (const BasketLine& line : basket.lines())
       if (line.product().id() == OwnProduct(user)) in_basket = line.count();
     EXPECT_GE(in_basket, known.added) << "an acknowledged add is lost";
     EXPECT_LE(in_basket, known.perhaps) << "an add came twice";

@@ -62,7 +62,7 @@ class ShopTest : public testing::Test {
   // Once the order is decided.
   Order Decided(size_t user, uint64_t order) const;
   // Returns how `shop audit` exits.
-  int Audited() const;
+  int Audited(bool quiet = false) const;
   // Waits until all orders are at their end.
   void ExpectAuditedWhenIdle() const;
 
