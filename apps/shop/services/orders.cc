@@ -160,7 +160,7 @@ struct OrdersService final : Orders::CoroutineService {
     absl::Status status = FindNamed(s, once, name, row);
     if (!status.ok() || row->id != 0) return status;
     int64_t open = 0;
-    status = s.Query("SELECT count(*) FROM (SELECT 1 FROM orders WHERE open = 1 LIMIT ?1) AS some",
+    status = s.Query("SELECT count(*) FROM (SELECT 1 FROM orders WHERE open = 1 LIMIT ?1) AS waiting",
                      {kMostOpen}, [&](const SqlRow& found) { open = found.Integer(0); });
     if (status.ok() && open == kMostOpen) return TooMany();
     row->id = quote;
