@@ -37,7 +37,7 @@ class OrderFaults : public ShopTest {
  protected:
   void SetUp() override { Start(/*config=*/{}, /*monolith=*/false, /*stock=*/20'000); }
 
-  // What a user was told, and what it has sent.
+  // The answers that a user got, and what it has sent.
   struct Known {
     std::map<std::string, uint64_t> orders;  // by the name of the request
     uint64_t added = 0, perhaps = 0;         // to its basket, of its own product

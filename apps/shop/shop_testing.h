@@ -42,7 +42,7 @@ class ShopTest : public testing::Test {
     line.set_product(product), line.set_count(count);
     return line;
   }
-  // What a user buys, to its first address by its first card.
+  // A purchase of a user, to its first address by its first card.
   BuyRequest PurchaseOf(size_t user, const std::vector<Line>& lines, const std::string& code = {}) const;
   QuoteRequest QuoteOf(size_t user, const std::vector<Line>& lines, const std::string& code = {}) const;
 

@@ -25,7 +25,7 @@ namespace curtail::shop {
 // An older order that was not decided is rejected: its customer does not expect it any more.
 constexpr int64_t kPatienceMs = 600'000;
 
-// What one round asks, of the orders that committed or were rejected.
+// The requests of a round, for its orders that committed or were rejected.
 struct RoundEnd {
   apps::Ids committed, rejected, discounted;
   InvoiceOrders invoices;
