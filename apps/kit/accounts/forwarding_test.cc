@@ -26,6 +26,7 @@ TEST_P(ForwardingTest, FillsTheRequestOfTheOtherMethod) {
   asked.set_name("seven");
   asked.set_id(11);
   asked.set_text("text");
+  asked.set_taste(test::SWEET);
   asked.add_people()->set_name("first");
   asked.add_people()->set_name("second");
   asked.add_words("one"), asked.add_words("two");
@@ -39,6 +40,7 @@ TEST_P(ForwardingTest, FillsTheRequestOfTheOtherMethod) {
   wanted.set_post(11);
   wanted.mutable_held()->set_id(11);
   wanted.set_text("text");
+  wanted.set_taste(test::SWEET);
   *wanted.mutable_people() = asked.people();
   *wanted.mutable_words() = asked.words();
   *wanted.mutable_person() = asked.person();
