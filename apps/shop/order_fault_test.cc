@@ -155,6 +155,8 @@ class OrdersLeft : public ShopTest {};
 TEST_F(OrdersLeft, ByTheQueueMasterAreEndedByANewOne) {
   Order order;
   ASSERT_TRUE(Buy(PurchaseOf(3, {LineOf(products_[1].id, 2)}), &order).ok());
+  Basket basket;
+  ASSERT_TRUE(Add(1, products_[0].id, 40, &basket).ok());
   int64_t bought = 0;
   for (const char* service : {"inventory", "payment", "payment-auth", "invoice", "shipping", "cart"}) {
     Quote quote, too_many;
@@ -175,6 +177,7 @@ TEST_F(OrdersLeft, ByTheQueueMasterAreEndedByANewOne) {
   ExpectAuditedWhenIdle();
   EXPECT_EQ(AvailableOf(products_[0].id), kStock - bought);
   EXPECT_EQ(AvailableOf(products_[1].id), kStock - 2);
+  EXPECT_EQ(BasketOf(1).lines(0).count(), 40 - bought) << "each order has taken its own once";
 }
 
 TEST_F(OrdersLeft, OutOfTheQueueAreQueuedLater) {
