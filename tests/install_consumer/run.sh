@@ -65,29 +65,29 @@ grep -q "$prefix/libexec/curtail/hdsearch --service mid-tier" "$work/log" || { c
 
 # An application that `curtail new` writes builds, serves and is loaded, by the installation alone.
 cd "$work"
-export PATH=$prefix/bin:$PATH XDG_RUNTIME_DIR=$work CCACHE_BASEDIR=$work/shop
-curtail new shop --services front,order-book,stock
-if curtail new shop 2>"$work/stderr" || ! grep -q "shop is there already" "$work/stderr"; then
+export PATH=$prefix/bin:$PATH XDG_RUNTIME_DIR=$work CCACHE_BASEDIR=$work/kiosk
+curtail new kiosk --services front,order-book,stock
+if curtail new kiosk 2>"$work/stderr" || ! grep -q "kiosk is there already" "$work/stderr"; then
   echo "curtail new does not keep what is there: $(<"$work/stderr")"
   exit 1
 fi
-cmake -S shop -B shop/build -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_PREFIX_PATH="$prefix" \
+cmake -S kiosk -B kiosk/build -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_PREFIX_PATH="$prefix" \
   >"$work/configure.log" || { cat "$work/configure.log"; exit 1; }
-cmake --build shop/build
-ctest --test-dir shop/build --output-on-failure
-curtail up ./shop/topology.yaml --detach
+cmake --build kiosk/build
+ctest --test-dir kiosk/build --output-on-failure
+curtail up ./kiosk/topology.yaml --detach
 python3 - <<'EOF'
 import json, subprocess, urllib.request
-processes = json.loads(subprocess.check_output(["curtail", "ps", "shop", "--json"]))[0]["processes"]
+processes = json.loads(subprocess.check_output(["curtail", "ps", "kiosk", "--json"]))[0]["processes"]
 url = "http://" + next(p["address"] for p in processes if p["name"] == "gateway")
 assert b"app.js" in urllib.request.urlopen(url + "/", timeout=20).read()
 ask = urllib.request.Request(url + "/v1/answers", b'{"text": "cocoa"}', {"content-type": "application/json"})
 answers = [json.load(urllib.request.urlopen(ask, timeout=20))["parts"][1] for _ in range(2)]
 assert answers == ["stock: cocoa, asked 1 times", "stock: cocoa, asked 2 times"], answers
 EOF
-curtail down shop
-curtail render ./shop/topology.yaml --to kubernetes >"$work/manifests.yaml"
-grep -q 'name: shop-order-book' "$work/manifests.yaml"
+curtail down kiosk
+curtail render ./kiosk/topology.yaml --to kubernetes >"$work/manifests.yaml"
+grep -q 'name: kiosk-order-book' "$work/manifests.yaml"
 
 # A policy of the program's own stands beside the library's, and is made before the server starts.
 if [[ $("$work/build/greeter_two_step" --help) != *two-step:LOW,HIGH* ]]; then

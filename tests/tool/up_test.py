@@ -133,7 +133,7 @@ def check_names(tools, found):
                         (("load", "hdsearch/x", "--rps", "5", "--method", "a.B/C"), ["no service or process x"]),
                         (("logs", "hdsearch", "leave-0"), ["no log of leave-0; there are curtail-up, leaf-0", "did you mean \"leaf-0\"?"]),
                         (("loglevel", "hdsearch", "loud"), ["is not a level of the log", "debug, info, warning or error"]),
-                        (("logs", "shop"), ["shop is not up; hdsearch is"])):
+                        (("logs", "kiosk"), ["kiosk is not up; hdsearch is"])):
         code, _, err = tools.run(*args)
         assert code == 104 and all(text in err for text in texts), (code, err)
 
@@ -297,7 +297,7 @@ def test_refuses(tools):
             assert text in err, (text, err)
         expect_nothing_left()
 
-    refused(104, ["no application \"shop\"", "hdsearch"], "shop")
+    refused(104, ["no application \"kiosk\"", "hdsearch"], "kiosk")
     refused(104, ["no variable 'colour'", "leaf.KEY"], "hdsearch", "--set", "colour=red")
     refused(104, ["SERVICE=ADDRESS"], "hdsearch", "--use", "x")
     for link in ("mid-tier", "mid-tier>leaf", "front>leaf=delay=1ms"):

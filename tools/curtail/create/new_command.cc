@@ -203,7 +203,7 @@ Command AddNew(CLI::App& app) {
       ->add_option("--services", f->services,
                    "Its services; the first is what clients call, and asks the others")
       ->capture_default_str();
-  command->footer("Example: curtail new shop --services front,catalogue,stock");
+  command->footer("Example: curtail new kiosk --services front,catalogue,stock");
   return {command, [f](const Invocation& given) { return RunNew(*f, given.console); }};
 }
 
