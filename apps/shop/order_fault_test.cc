@@ -35,7 +35,18 @@ bool IsOfFault(const absl::Status& status) {
 
 class OrderFaults : public ShopTest {
  protected:
-  void SetUp() override { Start(/*config=*/{}, /*monolith=*/false, /*stock=*/20'000); }
+  // With more of the products that are bought than a test buys.
+  void SetUp() override {
+    ShopTest::SetUp();
+    const auto channel = Connect("inventory");
+    for (size_t i = 0; i <= kBought; ++i) {
+      Delivery delivery;
+      delivery.set_name(Join("more ", i)), delivery.set_product(products_[i].id), delivery.set_count(20'000);
+      apps::Nothing nothing;
+      Context ctx(kMaxTestWait);
+      ASSERT_TRUE(Inventory::Stub(channel.get()).Deliver(ctx, delivery, &nothing).ok());
+    }
+  }
 
   // The answers that a user got, and what it has sent.
   struct Known {

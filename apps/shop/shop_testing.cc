@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-#include "apps/kit/testing/start_app.h"
+#include "apps/kit/testing/filled_files.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::shop {
@@ -24,19 +24,30 @@ Request RequestOf(const apps::LoadUser& user, const std::vector<Line>& lines, co
 
 }  // namespace
 
-void ShopTest::Start(const std::string& config, bool monolith, int64_t stock) {
-  app_ = apps::StartApp(SHOP_TOPOLOGY, {.config = config,
-                                        .monolith = monolith,
-                                        .set = {"load-balancer.replicas=0", "data=" + Folder(),
-                                                Join("card_limit=", kCardLimit)}});
+apps::Deployed ShopTest::Form(const std::string& folder, const std::string& config, bool monolith) {
+  return {.config = config,
+          .monolith = monolith,
+          .set = {"load-balancer.replicas=0", "data=" + folder, Join("card_limit=", kCardLimit)}};
+}
+
+void ShopTest::Start(const std::string& config, bool monolith) {
+  static apps::FilledFiles filled(
+      SHOP_TOPOLOGY,
+      [](const std::string& folder) {
+        apps::Deployed form = Form(folder, /*config=*/{}, /*monolith=*/true);
+        form.options.flags = {"--no-sync"};
+        return form;
+      },
+      [](const std::string& target, const std::string& folder) {
+        ASSERT_EQ(std::system(Join(SHOP_PROGRAM, " fill --quiet --users ", kUsers, " --products ", kProducts,
+                                   " --stock ", kStock, " --orders 0 --pictures none --data ", folder,
+                                   " --target ", target)
+                                  .c_str()),
+                  0);
+      });
+  filled.CopyTo(Folder());
+  app_ = apps::StartApp(SHOP_TOPOLOGY, Form(Folder(), config, monolith));
   front_ = Connect("front-end");
-  for (int repeat = 0; repeat < 2; ++repeat) {  // finds all
-    ASSERT_EQ(std::system(Join(SHOP_PROGRAM, " fill --quiet --users ", kUsers, " --products ", kProducts,
-                               " --stock ", stock, " --orders 0 --pictures none --data ", Folder(),
-                               " --target ", app_->AddressOf("front-end"))
-                              .c_str()),
-              0);
-  }
   auto users = apps::ReadLoadUsers(Folder(), "shop");
   ASSERT_TRUE(users.ok()) << users.status();
   users_ = *std::move(users);
@@ -130,8 +141,7 @@ Order ShopTest::OrderOf(size_t user, uint64_t id) const {
 Order ShopTest::Decided(size_t user, uint64_t id) const {
   const Deadline deadline = Deadline::In(kMaxTestWait);
   Order order;
-  do order = OrderOf(user, id);
-  while (order.state() == Order::PLACED && !deadline.Expired());
+  while ((order = OrderOf(user, id)).state() == Order::PLACED && !deadline.Expired()) BetweenLooks();
   return order;
 }
 
@@ -156,8 +166,7 @@ void ShopTest::ExpectAuditedWhenIdle() const {
   constexpr int kBroken = 99;
   const Deadline deadline = Deadline::In(kMaxTestWait);
   int exit = 0;
-  while ((exit = Audited(/*quiet=*/true)) != 0 && exit != kBroken && !deadline.Expired()) {
-  }
+  while ((exit = Audited(/*quiet=*/true)) != 0 && exit != kBroken && !deadline.Expired()) BetweenLooks();
   EXPECT_TRUE(exit == 0 || Audited() == 0);
 }
 

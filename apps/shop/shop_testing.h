@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "apps/kit/fill.h"
+#include "apps/kit/testing/start_app.h"
 #include "apps/shop/products.h"
 #include "curtail/base/temp_dir_testing.h"
 #include "curtail/base/testing.h"
@@ -27,7 +28,8 @@ class ShopTest : public testing::Test {
 
   void SetUp() override { Start(/*config=*/{}, /*monolith=*/false); }
   void TearDown() override;
-  void Start(const std::string& config, bool monolith, int64_t stock = kStock);
+  static apps::Deployed Form(const std::string& folder, const std::string& config, bool monolith);
+  void Start(const std::string& config, bool monolith);
 
   std::string Folder() const { return dir_.File("data"); }
   std::unique_ptr<Channel> Connect(const std::string& service) {
