@@ -38,7 +38,7 @@ class SqlJobs final : public JobStore {
     co_return co_await db_.Writing(ctx.deadline(), [&](SqlSession& s) {
       // Rows are numbered in their order, so that the ends tell how many there may be at most.
       uint64_t span = 0;
-      absl::Status counted = s.Query("SELECT coalesce(max(id) - min(id), 0) FROM jobs", {},
+      absl::Status counted = s.Query("SELECT coalesce(max(id) - min(id) + 1, 0) FROM jobs", {},
                                      [&](const SqlRow& row) { span = row.Unsigned(0); });
       // A job that fails again and again is far before the others.
       if (counted.ok() && span >= most_)
