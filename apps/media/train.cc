@@ -16,7 +16,7 @@ namespace curtail::media {
 absl::Status Train(const TrainOptions& options) {
   const absl::StatusOr<std::string> folder = apps::DataFolder(kApplication, options.data);
   if (!folder.ok()) return folder.status();
-  std::vector<UserRating> ratings;
+  std::vector<apps::Liking> ratings;
   absl::Status status = apps::LookAtData(*folder, "rating", [&](SqlSession& s) {
     return s.Query(
         "SELECT author, movie, stars FROM ratings WHERE removed = 0 ORDER BY review", {},
@@ -25,14 +25,14 @@ absl::Status Train(const TrainOptions& options) {
         });
   });
   if (!status.ok()) return status;
-  const absl::StatusOr<HeldOutError> error = ErrorOfHeldOut(ratings, options.movies);
+  const absl::StatusOr<apps::HeldOutError> error = apps::ErrorOfHeldOut(ratings, options.movies);
   if (!error.ok()) return error.status();
-  const absl::StatusOr<MovieModel> model = TrainMovies(ratings, options.movies);
+  const absl::StatusOr<apps::TasteModel> model = apps::TrainTaste(ratings, options.movies);
   if (!model.ok()) return model.status();
   std::printf(
       "%zu reviews of %d movies by %d users: RMSE %.3f stars for %zu held out, %.3f by the mean of the "
       "others\n",
-      ratings.size(), model->movies_size(), model->users_size(), error->by_model, error->ratings,
+      ratings.size(), model->items_size(), model->users_size(), error->by_model, error->scores,
       error->by_mean);
   status = apps::WriteMessage(*model, Join(*folder, "/", kMovieModelFile));
   return status.ok() ? apps::LearnClicks(*folder, options.ads, /*quiet=*/false) : status;

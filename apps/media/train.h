@@ -7,15 +7,15 @@
 
 #include "absl/status/status.h"
 #include "apps/kit/logistic.h"
-#include "apps/media/learned.h"
+#include "apps/kit/taste/taste.h"
 
 namespace curtail::media {
 
 inline constexpr char kMovieModelFile[] = "movies.model";
 
 struct TrainOptions {
-  std::string data = "auto";  // the folder
-  MovieTraining movies;
+  std::string data = "auto";                  // the folder
+  apps::TasteTraining movies = {.most = 10};  // stars
   apps::LogisticTraining ads;
 };
 

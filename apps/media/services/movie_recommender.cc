@@ -36,7 +36,8 @@ struct MovieRecommenderService final : MovieRecommender::CoroutineService {
     const auto model = file.Get();
     if (!model.ok()) co_return model.status();
     const uint32_t limit = apps::LimitOf(request.limit());
-    const std::vector<uint64_t> similar = SimilarTo(**model, request.movie(), limit);
+    const uint64_t movie = request.movie();
+    const std::vector<uint64_t> similar = SimilarTo(**model, {&movie, 1}, limit);
     co_return co_await Read(ctx, similar, limit, reply);
   }
 
@@ -51,7 +52,7 @@ struct MovieRecommenderService final : MovieRecommender::CoroutineService {
 
   std::vector<DeclaredPath> Paths() const override { return {{"For", {rating, info}}, {"Similar", {info}}}; }
 
-  apps::ModelFile<MovieModel> file;
+  apps::ModelFile<apps::TasteModel> file;
   Env& env;
   const Rating::Stub rating = env.Stub<Rating>("rating");
   const MovieInfo::Stub info = env.Stub<MovieInfo>("movie-info");
