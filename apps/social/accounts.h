@@ -5,8 +5,7 @@
 
 #include <cstdint>
 
-#include "absl/status/statusor.h"
-#include "apps/kit/jobs/finisher.h"
+#include "apps/kit/accounts/departures.h"
 #include "apps/social/data.h"
 #include "content.curtail.h"
 #include "curtail/rpc/coroutine.h"
@@ -19,26 +18,23 @@
 
 namespace curtail::social {
 
-// An Accounts asks all services that keep something of users. A deletion that failed half way goes on behind the callers'
-// backs. Thread-safe.
+// An Accounts asks all services that keep something of users. Thread-safe.
 class Accounts {
  public:
   explicit Accounts(Env& env);
 
-  // Deletes the user of these credentials with all that it has made. Errors: those of User::Login(), and
-  // of the services. The message of the latter says that parts are left, which go once all services answer.
-  Coroutine Delete(Context& ctx, const Credentials& credentials) const;
+  // Deletes the user of these credentials with all that it has made. Errors: as apps::Departures::Delete().
+  Coroutine Delete(Context& ctx, const Credentials& credentials) const {
+    return departures_.Delete(ctx, credentials);
+  }
 
  private:
-  // The steps after User::Close().
-  Coroutine DeleteClosed(Context& ctx, const UserId& user) const;
+  // Steps D2 to D5.
+  Coroutine Forget(Context& ctx, const UserId& user) const;
   Coroutine HidePosts(Context& ctx, const UserId& author) const;
   Coroutine FinishPosts(Context& ctx, uint64_t author) const;
-  // A round of the finisher.
-  absl::Status DeleteLeft(absl::FunctionRef<bool()> stopping) const;
 
   Env& env_;
-  const User::Stub user_ = env_.Stub<User>("user");
   const SocialGraph::Stub graph_ = env_.Stub<SocialGraph>("social-graph");
   const BlockUser::Stub block_user_ = env_.Stub<BlockUser>("block-user");
   const ComposePost::Stub compose_ = env_.Stub<ComposePost>("compose-post");
@@ -47,7 +43,7 @@ class Accounts {
   const DirectMessaging::Stub messaging_ = env_.Stub<DirectMessaging>("direct-message");
   const Ads::Stub ads_ = env_.Stub<Ads>("ads");
   const HomeTimeline::Stub home_ = env_.Stub<HomeTimeline>("home-timeline");
-  apps::Finisher finisher_;
+  const apps::Departures departures_;
 };
 
 }  // namespace curtail::social

@@ -17,6 +17,8 @@ constexpr size_t kMostWaiting = 1024;
 
 }  // namespace
 
+int64_t TimeOf(uint64_t id) { return kIdEpochMs + static_cast<int64_t>(id >> (kMachineBits + kCounterBits)); }
+
 IdSource::IdSource(SqlDatabase* db, uint64_t machine, Clock clock)
     : db_(*db), machine_(machine), clock_(std::move(clock)), reserving_(1, kMostWaiting) {}
 

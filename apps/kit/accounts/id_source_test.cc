@@ -51,6 +51,8 @@ TEST_F(IdSourceTest, AClockThatIsPutBackRepeatsNone) {
       const uint64_t before = last_;
       Take(source, 100);
       EXPECT_GT(last_, before);
+      EXPECT_GE(TimeOf(last_), now_ms_);
+      EXPECT_LT(TimeOf(last_), now_ms_ + 20'000);
     }
     now_ms_ -= 5'000;  // while the process runs, and then while it does not
     Take(source, 100);

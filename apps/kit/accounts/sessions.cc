@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "apps/kit/accounts/gone.h"
-#include "apps/kit/data/secrets.h"
 #include "apps/kit/digits.h"
 #include "apps/kit/once.h"
 #include "apps/kit/wall_clock.h"
@@ -54,38 +53,13 @@ void CheckedSessions::Forget(uint64_t user) {
 
 absl::StatusOr<Sessions> Sessions::Load(const DataOptions& data, User::Stub user,
                                         std::unique_ptr<Cache> cache) {
-  auto secret = TokenSecret(data);
-  if (!secret.ok()) return secret.status();
-  JwtOptions tokens;
-  tokens.secret = *std::move(secret);
-  tokens.issuer = IssuerOf(data);
-  tokens.leeway_s = 0;
-  auto verifier = JwtVerifier::Load(tokens);
-  if (!verifier.ok()) return verifier.status();
-  return Sessions(*std::move(verifier), std::move(user), std::move(cache));
+  auto tokens = Tokens::Load(data);
+  if (!tokens.ok()) return tokens.status();
+  return Sessions(*std::move(tokens), std::move(user), std::move(cache));
 }
 
 absl::StatusOr<SessionId> Sessions::Read(const Context& ctx, std::string_view given) const {
-  const std::string_view token = TokenOf(ctx, given);
-  if (token.empty()) return absl::UnauthenticatedError("log in, and send the token of the session");
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  const absl::StatusOr<JwtClaims> claims =
-      verifier_->Verify(token, std::chrono::duration_cast<std::chrono::seconds>(now).count());
-  if (!claims.ok()) return claims.status();
-  std::string_view id = claims->id;
-  SessionId session;
-  session.set_stepped_up(id.ends_with(kSteppedUpEnd));
-  if (session.stepped_up()) id.remove_suffix(kSteppedUpEnd.size());
-  const size_t dot = id.find('.');
-  const auto user = ParseDigits(claims->subject), epoch = ParseDigits(id.substr(0, dot)),
-             number = ParseDigits(id.substr(dot + 1));
-  if (dot == id.npos || !user || !epoch || !number)
-    return absl::UnauthenticatedError("the token names no session: log in again");
-  session.set_user(*user);
-  session.set_epoch(*epoch);
-  session.set_number(*number);
-  session.set_expires_s(claims->expires_s);
-  return session;
+  return tokens_.Read(TokenOf(ctx, given));
 }
 
 Coroutine Sessions::Admit(Context& ctx, Access access, std::string_view given) const {

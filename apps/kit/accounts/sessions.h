@@ -15,13 +15,13 @@
 #include "absl/status/statusor.h"
 #include "access.pb.h"
 #include "accounts.curtail.h"
+#include "apps/kit/accounts/tokens.h"
 #include "apps/kit/data/cache.h"
 #include "apps/kit/data/data.h"
 #include "curtail/base/clock.h"
 #include "curtail/base/mutex.h"
 #include "curtail/rpc/context.h"
 #include "curtail/rpc/coroutine.h"
-#include "curtail/rpc/jwt.h"
 
 namespace curtail::apps {
 
@@ -89,14 +89,14 @@ class Sessions {
   Co<absl::StatusOr<uint64_t>> Named(Context& ctx, const std::string& name) const;
 
  private:
-  Sessions(std::unique_ptr<JwtVerifier> verifier, User::Stub user, std::unique_ptr<Cache> cache)
-      : verifier_(std::move(verifier)), user_(std::move(user)), cache_(std::move(cache)) {}
+  Sessions(Tokens tokens, User::Stub user, std::unique_ptr<Cache> cache)
+      : tokens_(std::move(tokens)), user_(std::move(user)), cache_(std::move(cache)) {}
   // The session that the token names, which may have been ended. Errors: UNAUTHENTICATED.
   absl::StatusOr<SessionId> Read(const Context& ctx, std::string_view given) const;
   // UNAUTHENTICATED: the session was ended. The errors of `user`.
   Coroutine Check(Context& ctx, const SessionId& session) const;
 
-  std::unique_ptr<JwtVerifier> verifier_;
+  Tokens tokens_;
   User::Stub user_;
   std::unique_ptr<Cache>
       cache_;  // when `user` last answered, in milliseconds since 1970, by session; may be null

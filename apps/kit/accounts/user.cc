@@ -2,16 +2,17 @@
 //
 // User: names, passwords and sessions.
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 
 #include "apps/kit/accounts/hosted.h"
+#include "apps/kit/accounts/tokens.h"
 #include "apps/kit/data/data.h"
 #include "apps/kit/data/secrets.h"
 #include "apps/kit/fair_semaphore.h"
 #include "apps/kit/index/words.h"
 #include "apps/kit/once.h"
 #include "apps/kit/page.h"
+#include "apps/kit/wall_clock.h"
 #include "curtail/base/strings.h"
 #include "curtail/exec/aside.h"
 #include "curtail/rpc/host.h"
@@ -51,7 +52,7 @@ struct UserOptions {
   DataOptions data;
   double session_h = 24;
   std::string ids;  // the service that gives them
-  int hashes = 4;  // passwords that are hashed at once; each takes 16 MiB
+  int hashes = 4;   // passwords that are hashed at once; each takes 16 MiB
 };
 
 absl::Status CheckName(const std::string& name) {
@@ -75,8 +76,8 @@ absl::Status CheckCredentials(const Credentials& given) {
 }
 
 struct UserService final : User::CoroutineService {
-  UserService(const UserOptions& o, std::string s, SqlDatabase& d, Env& e)
-      : options(o), secret(std::move(s)), db(d), env(e), hashing(o.hashes, o.hashes, kMostPasswords) {}
+  UserService(const UserOptions& o, Tokens t, SqlDatabase& d, Env& e)
+      : options(o), tokens(std::move(t)), db(d), env(e), hashing(o.hashes, o.hashes, kMostPasswords) {}
 
   Coroutine Register(Context& ctx, const Credentials& request, Session* reply) override {
     if (absl::Status status = CheckCredentials(request); !status.ok()) co_return status;
@@ -387,19 +388,11 @@ struct UserService final : User::CoroutineService {
   static std::string AddressOf(const Context& ctx) {
     return std::string(ctx.metadata().Find(kClientAddress).value_or("").substr(0, kMostAddress));
   }
-  static int64_t NowS() {
-    const auto now = std::chrono::system_clock::now().time_since_epoch();
-    return std::chrono::duration_cast<std::chrono::seconds>(now).count();
-  }
+  static int64_t NowS() { return NowMs() / 1000; }
   int64_t SessionS() const { return static_cast<int64_t>(options.session_h * 3600); }
   void Open(const SessionId& id, const std::string& name, Session* session) const {
-    const int64_t expires_s = id.expires_s();
-    session->set_user(id.user());
     session->set_name(name);
-    session->set_expires_s(expires_s);
-    session->set_token(SignToken(secret, IssuerOf(options.data), id.user(),
-                                 Join(id.epoch(), ".", id.number(), id.stepped_up() ? kSteppedUpEnd : ""),
-                                 expires_s - SessionS(), expires_s));
+    tokens.Open(id, SessionS(), session);
   }
   absl::Status OpenNew(const Account& of, const std::string& name, Session* session) const {
     const absl::StatusOr<std::string> drawn = RandomBytes(sizeof(uint64_t));
@@ -416,7 +409,7 @@ struct UserService final : User::CoroutineService {
   }
 
   const UserOptions options;
-  const std::string secret;
+  const Tokens tokens;
   SqlDatabase& db;
   Env& env;
   const UniqueId::Stub unique_id = env.Stub<UniqueId>(options.ids);
@@ -430,32 +423,32 @@ HostedService HostedUser(const std::string& application, Beside<User> beside, co
   auto options = std::make_shared<UserOptions>();
   options->data.application = application;
   options->ids = ids;
-  return {.name = name,
-          .flags =
-              [options, name](Flags& flags) {
-                AddDataFlags(flags, &options->data);
-                flags.Add("--session", &options->session_h, name + ": hours that a token is valid",
-                          {1e-3, 8760});
-                flags.Add(
-                    "--hashes", &options->hashes,
-                    name + ": passwords that are hashed at once; 256 more wait, a third of them of one address",
-                    {1, 64});
-              },
-          .make = [options, beside, name](Env& env) -> MadeService {
-            auto db = OpenData(env, options->data, name,
-                               {"CREATE TABLE users(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
-                                " hash BLOB NOT NULL) STRICT",
-                                "ALTER TABLE users ADD COLUMN closed INTEGER NOT NULL DEFAULT 0",
-                                "CREATE INDEX closed_users ON users(id) WHERE closed = 1", kOnceSchema,
-                                kEndedSchema, kCodesSchema, kWrongSchema},
-                               /*of=*/"user");
-            if (!db.ok()) return db.status();
-            auto secret = TokenSecret(options->data);
-            if (!secret.ok()) return secret.status();
-            auto made = std::make_unique<UserService>(*options, *std::move(secret), **db, env);
-            if (beside) env.AlsoServe(beside(env, *made));
-            return made;
-          }};
+  return {
+      .name = name,
+      .flags =
+          [options, name](Flags& flags) {
+            AddDataFlags(flags, &options->data);
+            flags.Add("--session", &options->session_h, name + ": hours that a token is valid", {1e-3, 8760});
+            flags.Add(
+                "--hashes", &options->hashes,
+                name + ": passwords that are hashed at once; 256 more wait, a third of them of one address",
+                {1, 64});
+          },
+      .make = [options, beside, name](Env& env) -> MadeService {
+        auto db = OpenData(env, options->data, name,
+                           {"CREATE TABLE users(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
+                            " hash BLOB NOT NULL) STRICT",
+                            "ALTER TABLE users ADD COLUMN closed INTEGER NOT NULL DEFAULT 0",
+                            "CREATE INDEX closed_users ON users(id) WHERE closed = 1", kOnceSchema,
+                            kEndedSchema, kCodesSchema, kWrongSchema},
+                           /*of=*/"user");
+        if (!db.ok()) return db.status();
+        auto tokens = Tokens::Load(options->data);
+        if (!tokens.ok()) return tokens.status();
+        auto made = std::make_unique<UserService>(*options, *std::move(tokens), **db, env);
+        if (beside) env.AlsoServe(beside(env, *made));
+        return made;
+      }};
 }
 
 }  // namespace curtail::apps

@@ -92,10 +92,14 @@ std::string SignToken(std::string_view secret, std::string_view issuer, uint64_t
   const std::string claims = Join(R"({"iss":")", issuer, R"(","sub":")", user, R"(","jti":")", id,
                                   R"(","iat":)", now_s, R"(,"exp":)", expires_s, "}");
   const std::string text = Join(InBase64(R"({"alg":"HS256","typ":"JWT"})"), ".", InBase64(claims));
+  return Join(text, ".", InBase64(Mac(secret, text)));
+}
+
+std::string Mac(std::string_view secret, std::string_view text) {
   unsigned char mac[EVP_MAX_MD_SIZE];
   unsigned size = 0;
   HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()), Octets(text), text.size(), mac, &size);
-  return Join(text, ".", InBase64({reinterpret_cast<const char*>(mac), size}));
+  return {reinterpret_cast<const char*>(mac), size};
 }
 
 std::string CodeOf(std::string_view secret, int64_t step) {

@@ -36,6 +36,9 @@ absl::StatusOr<std::string> HashPassword(std::string_view password);
 // True if `hash` is of the password. Takes as long, whatever `hash` is.
 bool IsPassword(std::string_view password, std::string_view hash);
 
+// Returns HMAC-SHA-256 of `text`: 32 bytes, from which nobody without the secret finds a text, even one of few.
+std::string Mac(std::string_view secret, std::string_view text);
+
 // Random bytes. Errors: INTERNAL.
 absl::StatusOr<std::string> RandomBytes(size_t count);
 
