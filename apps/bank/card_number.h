@@ -5,15 +5,11 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 namespace curtail::bank {
 
 // The greatest number of a card of this bank: nine digits.
 inline constexpr uint64_t kMostCard = 999'999'999;
-
-// Returns the digit that Luhn's check demands behind `digits`.
-char LuhnDigit(std::string_view digits);
 
 // Returns the 16 digits of a card of this bank. REQUIRES: card <= kMostCard.
 std::string CardNumberOf(uint64_t card);

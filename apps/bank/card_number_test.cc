@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "apps/kit/luhn.h"
+
 namespace curtail::bank {
 namespace {
 
@@ -10,7 +12,7 @@ TEST(CardNumber, LuhnDigitIsThatOfKnownNumbers) {
   // The example of ISO/IEC 7812-1, and numbers that card schemes publish for tests.
   for (const std::string_view number :
        {"79927398713", "4111111111111111", "5555555555554444", "378282246310005", "6011111111111117"})
-    EXPECT_EQ(LuhnDigit(number.substr(0, number.size() - 1)), number.back()) << number;
+    EXPECT_EQ(apps::LuhnDigit(number.substr(0, number.size() - 1)), number.back()) << number;
 }
 
 TEST(CardNumber, HasSixteenDigitsOfWhichAnyWrongOneShows) {
@@ -21,7 +23,7 @@ TEST(CardNumber, HasSixteenDigitsOfWhichAnyWrongOneShows) {
     for (size_t i = 0; i < 15; ++i) {
       std::string wrong = number.substr(0, 15);
       wrong[i] = wrong[i] == '9' ? '0' : static_cast<char>(wrong[i] + 1);
-      EXPECT_NE(LuhnDigit(wrong), number.back()) << wrong;
+      EXPECT_NE(apps::LuhnDigit(wrong), number.back()) << wrong;
     }
   }
 }

@@ -13,6 +13,7 @@
 
 #include "apps/bank/bank_testing.h"
 #include "apps/bank/card_number.h"
+#include "apps/kit/luhn.h"
 #include "curtail/base/rng.h"
 #include "curtail/store/sql/sqlite.h"
 
@@ -158,7 +159,7 @@ TEST_F(CardTest, IsIssuedByTheRule) {
     ASSERT_EQ(listed.cards_size(), cards + 1);
     EXPECT_EQ(listed.cards(cards).SerializeAsString(), first.card().SerializeAsString());
     const std::string& number = first.card().number();
-    EXPECT_EQ(LuhnDigit(number.substr(0, 15)), number.back());
+    EXPECT_EQ(apps::LuhnDigit(number.substr(0, 15)), number.back());
   }
   ASSERT_TRUE(Apply(own, 100, 300, &first, "one more").ok());
   EXPECT_EQ(first.state(), Application::DECLINED);

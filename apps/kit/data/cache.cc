@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "apps/kit/digits.h"
+#include "apps/kit/wall_clock.h"
 #include "curtail/base/strings.h"
 #include "curtail/exec/aside.h"
 
@@ -52,6 +54,27 @@ Coroutine Cache::Set(Context& ctx, const std::vector<std::string>& keys,
     return status;
   })).IgnoreError();
   co_return absl::OkStatus();
+}
+
+Coroutine ReadRecent(Context& ctx, Cache* cache, std::string key, std::string* bytes,
+                     std::function<Coroutine(std::string* bytes)> read) {
+  constexpr size_t kTimeDigits = 13;  // of milliseconds since 1970, until 2286
+  const int64_t now_ms = NowMs();
+  if (cache != nullptr) {
+    std::vector<std::optional<std::string>> found;
+    const std::vector<std::string> keys = {key};
+    (co_await cache->Get(ctx, keys, &found)).IgnoreError();
+    const std::string_view copy = found[0] ? std::string_view(*found[0]) : std::string_view();
+    const auto made_ms = static_cast<int64_t>(ParseDigits(copy.substr(0, kTimeDigits)).value_or(0));
+    // A later time than this one's comes from a clock that was ahead, and reports nothing.
+    if (made_ms <= now_ms && std::chrono::milliseconds(now_ms - made_ms) < kRecent) {
+      bytes->assign(copy.substr(kTimeDigits));
+      co_return absl::OkStatus();
+    }
+  }
+  absl::Status status = co_await read(bytes);
+  if (status.ok() && cache != nullptr) (co_await cache->Put(ctx, key, Join(now_ms, *bytes))).IgnoreError();
+  co_return status;
 }
 
 Coroutine ReadRows(Context& ctx, Cache* cache, SqlDatabase& db, std::string_view prefix,

@@ -3,6 +3,7 @@
 // cache.h - a memcached in front of a database or of another service.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "curtail/base/clock.h"
 #include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/host.h"
 #include "curtail/store/memcached.h"
@@ -42,6 +44,27 @@ class Cache {
 
   Memcached memcached_;
 };
+
+// How old a copy is at most that ReadRecent() takes.
+inline constexpr Nanos kRecent = std::chrono::seconds(1);
+// For answers of which many callers may have one that is kRecent old. Sets `*bytes` to the copy under `key` in `cache`, which may be
+// null. Without a copy, or with an older one, it has `read` set them, and leaves a copy. Errors: as `read`.
+Coroutine ReadRecent(Context& ctx, Cache* cache, std::string key, std::string* bytes,
+                     std::function<Coroutine(std::string* bytes)> read);
+// The same for a message, which `read` fills.
+template <class Message>
+Coroutine ReadRecent(Context& ctx, Cache* cache, std::string key, Message* reply,
+                     std::function<Coroutine()> read) {
+  std::string bytes;
+  absl::Status status =
+      co_await ReadRecent(ctx, cache, std::move(key), &bytes, [&](std::string* made) -> Coroutine {
+        absl::Status filled = co_await read();
+        if (filled.ok()) *made = reply->SerializeAsString();
+        co_return filled;
+      });
+  if (status.ok()) reply->ParseFromString(bytes);
+  co_return status;
+}
 
 // Calls put(id, bytes) for each of `ids` that there is, in their order: the first column of `sql`, whose parameter is the id, or
 // the value under "PREFIXid" in `cache`, which may be null and gets what it lacked. Errors: as the database.
