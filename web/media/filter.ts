@@ -1,24 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // filter.ts - which movies a list shows, as the address of the page and the query of SearchMovies() have it.
+import * as shell from "../shell/filter";
 
 export const FILTERS = ["text", "genre", "firstYear", "lastYear"] as const;
-export type Filter = Partial<Record<(typeof FILTERS)[number], string>>;
+export type Filter = shell.Filter<(typeof FILTERS)[number]>;
 
 const FIRST_YEAR = "1870"; // the first that a movie may have
 
-// Parts that are empty, and those of other names, are left out.
-export function filterOf(query: string): Filter {
-  const given = new URLSearchParams(query), filter: Filter = {};
-  for (const name of FILTERS) {
-    const value = given.get(name)?.trim();
-    if (value) filter[name] = value;
-  }
-  return filter;
-}
-
-export function queryOf(filter: Filter): string {
-  return new URLSearchParams(filterOf(new URLSearchParams(filter).toString()) as Record<string, string>).toString();
-}
+export const filterOf = (query: string): Filter => shell.filterOf(FILTERS, query);
+export const queryOf = (filter: Filter) => shell.queryOf(FILTERS, filter);
 
 // What is asked of the server, which takes no search of nothing: of all movies then.
 export const askedOf = (filter: Filter) => queryOf(Object.keys(filter).length > 0 ? filter : { firstYear: FIRST_YEAR });

@@ -11,22 +11,33 @@ export class Refused extends Error {
 }
 
 const TIMEOUT_MS = 30_000;
-const KEY = "curtail-session";
+const KEY = "curtail-session", GUEST_KEY = "curtail-guest";
 
-// Of this tab and this origin; no request carries it by itself, as one carries a cookie.
-export function session(): Session | null {
+function kept(key: string): Session | null {
   try {
-    const kept = JSON.parse(sessionStorage.getItem(KEY) ?? "null") as Session | null;
-    return kept?.token && kept.name ? kept : null;
+    const found = JSON.parse(sessionStorage.getItem(key) ?? "null") as Session | null;
+    return found?.token ? found : null;
   } catch {
     return null;
   }
 }
 
-export function keepSession(made: Session | null): void {
-  if (made) sessionStorage.setItem(KEY, JSON.stringify({ name: made.name, token: made.token, expiresS: made.expiresS }));
-  else sessionStorage.removeItem(KEY);
+function keep(key: string, made: Session | null): void {
+  if (made) sessionStorage.setItem(key, JSON.stringify({ name: made.name, token: made.token, expiresS: made.expiresS }));
+  else sessionStorage.removeItem(key);
 }
+
+// Of this tab and this origin; no request carries it by itself, as one carries a cookie.
+export const session = () => (kept(KEY)?.name ? kept(KEY) : null);
+export const keepSession = (made: Session | null) => keep(KEY, made);
+
+export const hasExpired = ({ expiresS }: Session) => Number(expiresS) * 1000 < Date.now();
+// Of somebody who has not logged in, where an application has such sessions. Calls have its token while there is no session.
+export function guest(): Session | null {
+  const found = kept(GUEST_KEY);
+  return found && !hasExpired(found) ? found : null;
+}
+export const keepGuest = (made: Session | null) => keep(GUEST_KEY, made);
 
 export interface CallOptions {
   key?: string; // of a write that may be repeated; once() makes one
@@ -35,7 +46,7 @@ export interface CallOptions {
 
 // The answer of a call, which `parse` reads. It is not whole if that throws, or gives null.
 async function answerOf<T>(verb: string, path: string, body: object | undefined, { key, visit }: CallOptions, parse: (reply: Response) => Promise<T | null>): Promise<T> {
-  const headers: Record<string, string> = {}, token = session()?.token;
+  const headers: Record<string, string> = {}, token = (session() ?? guest())?.token;
   if (token) headers["authorization"] = `Bearer ${token}`;
   if (key) headers["idempotency-key"] = key;
   const timeout = AbortSignal.timeout(TIMEOUT_MS);

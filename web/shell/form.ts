@@ -3,13 +3,14 @@
 import { byId, element } from "../common/dom";
 import { attempt, say } from "./act";
 
-export type Control = HTMLInputElement | HTMLTextAreaElement;
+export type Control = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
 
 export interface Field {
   id: string;
   label: string;
   hint?: string;
-  tag?: "input" | "textarea"; // by default "input"
+  tag?: "input" | "textarea" | "select"; // by default "input"
+  options?: [value: string, text: string][]; // of a "select"; the first is chosen, unless `attributes` have another `value`
   attributes?: Record<string, string>; // the rules of HTML among them, such as "required", are checked
   check?(control: Control): string | null; // returns the error
 }
@@ -36,10 +37,11 @@ export const valueOf = (id: string) => (byId(id) as HTMLInputElement).value;
 interface MadeField { shown: HTMLElement; control: Control; check(): boolean; clear(): void }
 
 // check() shows the error of the field, and returns whether there is none.
-function fieldOf({ id, label, hint, tag, attributes, check }: Field): MadeField {
+function fieldOf({ id, label, hint, tag, options = [], attributes = {}, check }: Field): MadeField {
   const hints = hint ? [element("p", { class: "hint", id: `${id}-hint` }, hint)] : [], error = element("p", { class: "error", id: `${id}-error` });
   const described = [...hints, error].map((one) => one.id).join(" ");
   const control = element(tag ?? "input", { id, "aria-describedby": described, ...attributes }) as Control;
+  control.append(...options.map(([value, text]) => element("option", { value, ...(value === attributes["value"] && { selected: "" }) }, text)));
   const tell = (text: string) => {
     error.textContent = text;
     if (text) control.setAttribute("aria-invalid", "true");

@@ -4,7 +4,7 @@
 import { byId, element, replace } from "../common/dom";
 import { themeButton } from "../common/theme";
 import { attempt, onPress, onSessionEnd, say } from "./act";
-import { call, keepSession, session, type Session } from "./client";
+import { call, hasExpired, keepSession, session, type Session } from "./client";
 import { form, nameField, passwordField, valueOf } from "./form";
 
 export interface View {
@@ -20,7 +20,8 @@ export interface Application {
   home: string; // the first of the views
   // `visit` ends when the user goes on to another view.
   views: Record<string, (what: string, visit: AbortSignal) => View>;
-  links(user: string): Record<string, string>; // texts and their addresses
+  guests?: string[]; // the views for users who are not logged in; the others ask them to
+  links(user: string): Record<string, string>; // texts and their addresses; for guests, too, if there are views for them: of ""
   tools?: HTMLElement[]; // in the header, for users who are logged in
   above?: HTMLElement[]; // sections over the view, for users who are logged in
   below?: HTMLElement[]; // sections under the view, which shown() hides and shows
@@ -60,19 +61,20 @@ export function retitle(title: string): void {
 
 // Shows the view of the address, from its beginning.
 export function show(): void {
-  const user = session(), { title, tools = [], above = [] } = application;
-  if (user && Number(user.expiresS) * 1000 < Date.now()) return endSession("Your session has ended: log in again.");
+  const user = session(), { title, tools = [], above = [], guests = [] } = application;
+  if (user && hasExpired(user)) return endSession("Your session has ended: log in again.");
   visit.abort();
   visit = new AbortController();
-  const [kind, what] = place();
-  for (const one of [byId("nav"), byId("log-out"), byId("view"), ...tools, ...above]) one.hidden = !user;
-  byId("entry").hidden = user !== null;
+  const [kind, what] = place(), open = user !== null || guests.includes(kind);
+  for (const one of [byId("log-out"), ...tools, ...above]) one.hidden = !user;
+  byId("nav").hidden = !user && guests.length === 0;
+  [byId("view").hidden, byId("entry").hidden] = [!open, open];
   application.shown?.(user, kind, what);
   document.title = title;
-  if (!user) return replace(byId("content"));
+  drawLinks(user?.name ?? "", `#/${kind}${what ? `/${what}` : ""}`);
+  if (!open) return replace(byId("content"));
   const view = application.views[kind]!(what, visit.signal);
   retitle(view.title);
-  drawLinks(user.name, `#/${kind}${what ? `/${what}` : ""}`);
   replace(byId("actions"), ...(view.actions ?? []));
   replace(byId("content"), ...view.content);
   void attempt(() => view.load());
@@ -92,7 +94,7 @@ export function endSession(why: string): void {
   say("problem", "");
   show();
   say("note", why);
-  byId("name").focus();
+  byId(byId("entry").hidden ? "h-view" : "name").focus();
 }
 
 async function enter(into: string): Promise<void> {
@@ -131,7 +133,7 @@ export function start(made: Application): void {
   themeButton(byId("theme"));
   addEventListener("hashchange", () => {
     show();
-    if (session()) byId("h-view").focus();
+    byId(byId("entry").hidden ? "h-view" : "name").focus();
   });
   void attempt(async () => session() && application.begun?.()).then(show);
 }
