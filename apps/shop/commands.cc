@@ -9,6 +9,7 @@
 #include "apps/shop/audit.h"
 #include "apps/shop/data.h"
 #include "apps/shop/fill.h"
+#include "apps/shop/train.h"
 
 namespace curtail::shop {
 namespace {
@@ -21,6 +22,18 @@ void AddFlags(Flags& flags, FillOptions& options) {
   flags.Add("--orders", &options.orders, "How many users place", {0, 1e9});
   flags.Add("--pictures", &options.pictures, "fashion-mnist, a folder of such files, or none");
   flags.Add("--clerk", &options.clerk, "The name of the user who enters products, as the front end has it");
+}
+
+void AddFlags(Flags& flags, TrainOptions& options) {
+  flags.Add("--data", &options.data, "Folder of the stores, which gets the model");
+  flags.Add("--others", &options.others, "Products not bought, drawn for each that was", {1, 100});
+  flags.Add("--rank", &options.products.rank, "Factors of a customer and of a product", {1, 256});
+  flags.Add("--iterations", &options.products.iterations, "Turns of least squares", {1, 1000});
+  flags.Add("--regularization", &options.products.regularization,
+            "Weight of squared factors, for each product of a customer", {1e-6, 1e6});
+  flags.Add("--seed", &options.products.seed,
+            "Of the first factors, of what is drawn and of what is held out");
+  flags.Add("--threads", &options.products.threads, "Threads", {1, 256});
 }
 
 void AddFlags(Flags& flags, std::string& data) { flags.Add("--data", &data, "Folder of the stores"); }
@@ -36,6 +49,9 @@ std::vector<HostCommand> Commands() {
                                        "buys; exit 99 names the first row "
                                        "that is wrong",
                                        "shop audit --data FOLDER", AddFlags, Audit),
+          apps::CommandOf<TrainOptions>(
+              "train", "Learn which products customers buy together, and print how good that is",
+              "shop train  # a recommender that is up uses it at once", AddFlags, Train),
           apps::PostgresqlCommand(kApplication)};
 }
 

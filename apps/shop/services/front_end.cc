@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Front end: what clients call. shop.proto says who may call, and what other services answer.
+#include <algorithm>
 #include <map>
 
 #include "apps/kit/accounts/for_clients.h"
@@ -8,8 +9,10 @@
 #include "apps/kit/forward.h"
 #include "apps/kit/page.h"
 #include "apps/shop/data.h"
+#include "curtail/gateway/page/page.h"
 #include "customers.curtail.h"
 #include "goods.curtail.h"
+#include "page_files.h"
 #include "shop.curtail.h"
 
 namespace curtail::shop {
@@ -17,6 +20,7 @@ namespace curtail::shop {
 using apps::User;
 
 constexpr int kMostBought = 10;
+constexpr size_t kCardDigitsShown = 4;
 
 apps::UserId UserOf(uint64_t id) {
   apps::UserId user;
@@ -88,6 +92,17 @@ struct FrontEndService final : Shop::CoroutineService {
     return absl::NotFoundError(Join("there is no product ", product));
   }
 
+  Coroutine RecommendProducts(Context& ctx, const RecommendRequest& request, ProductList* reply) override {
+    auto [basket] = co_await WhenAll(ctx, Ask(cart, Cart::kGet, UserOf(apps::CallerOf(ctx))));
+    if (!basket.ok()) co_return basket.status();
+    RecommendationQuery query;
+    query.set_limit(request.limit());
+    for (const Line& line : basket->lines()) query.add_products(line.product());
+    auto [suited] = co_await WhenAll(ctx, Ask(recommender, Recommender::kFor, std::move(query)));
+    if (suited.ok()) reply->Swap(&*suited);
+    co_return suited.status();
+  }
+
   Coroutine GetBasket(Context& ctx, const apps::TokenRequest&, BasketPage* reply) override {
     auto [basket] = co_await WhenAll(ctx, Ask(cart, Cart::kGet, UserOf(apps::CallerOf(ctx))));
     if (!basket.ok()) co_return basket.status();
@@ -147,7 +162,6 @@ struct FrontEndService final : Shop::CoroutineService {
     const auto& [basket, addresses, cards] = *all;
     *reply->mutable_addresses() = addresses.addresses();
     *reply->mutable_cards() = cards.cards();
-    for (Card& card : *reply->mutable_cards()) card.clear_token();
     ShippingQuery parcel;
     uint64_t grams = 0;
     absl::Status status = co_await Price(ctx, basket, reply->mutable_basket(), &grams);
@@ -196,6 +210,20 @@ struct FrontEndService final : Shop::CoroutineService {
     co_return order.status();
   }
 
+  // The name of the request has a digest of its content, by which a whole number could be guessed.
+  Coroutine AddCard(Context& ctx, const CardRequest& request, Card* reply) override {
+    CardOrder card;
+    card.set_owner(apps::CallerOf(ctx));
+    card.set_expires(request.expires());
+    card.set_number(request.number().substr(request.number().size() -
+                                            std::min(request.number().size(), kCardDigitsShown)));
+    if (absl::Status named = apps::NameRequest(ctx, Shop::kAddCard.path, card); !named.ok()) co_return named;
+    card.set_number(request.number());
+    auto [added] = co_await WhenAll(ctx, Ask(book, AddressBook::kAddCard, std::move(card)));
+    if (added.ok()) *reply = *std::move(added);
+    co_return added.status();
+  }
+
   // PERMISSION_DENIED: the caller is not the clerk.
   Coroutine CheckClerk(Context& ctx) {
     const absl::StatusOr<uint64_t> user = co_await sessions.Named(ctx, clerk);
@@ -242,11 +270,13 @@ struct FrontEndService final : Shop::CoroutineService {
             {"Logout", {User::kServiceName}},
             {"Home", {catalogue, tags, discounts, cart}},
             {"GetProduct", {catalogue, inventory, recommender}},
+            {"RecommendProducts", {cart, recommender}},
             {"GetBasket", {cart, catalogue}},
             {"AddToBasket", {catalogue, cart}},
             {"Checkout", {cart, book, catalogue, shipping}},
             {"PlaceOrder", {orders}},
             {"Buy", {catalogue, cart, orders}},
+            {"AddCard", {book}},
             {"PutProduct", {User::kServiceName, catalogue, tags, search}},
             {"DeliverStock", {User::kServiceName, catalogue, inventory}},
             {"PutDiscount", {User::kServiceName, discounts}}};
@@ -283,6 +313,7 @@ HostedService HostedFrontEnd() {
           .make = [options](Env& env) -> MadeService {
             auto sessions = apps::Sessions::Load(options->data, env.Stub<User>("login"));
             if (!sessions.ok()) return sessions.status();
+            env.AlsoServe(gateway::MakePage(PageFiles()));
             const apps::Sessions& kept = env.Keep(std::make_unique<apps::Sessions>(*std::move(sessions)));
             return apps::ForClients(std::make_unique<FrontEndService>(kept, env, options->clerk), kept,
                                     apps::PeersOf(env));
