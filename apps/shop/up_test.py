@@ -7,9 +7,11 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.parse
+import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../kit/testing"))
-from rest import MAX_WAIT_S, rest  # noqa: E402
+from rest import MAX_WAIT_S, rest, use_page  # noqa: E402
 
 FORMS = {"processes": ["--stores", "servers", "--scale", "2"], "monolith": ["--monolith"]}
 MIXES = ("mixed", "boutique", "socks", "browse", "order")
@@ -78,6 +80,57 @@ def use(address):
         assert rest(address, "GET", f"/v1/orders/{order['id']}{path}", token=bob)[0] == 404, "another's"
 
 
+def until(holds):
+    """Waits until something holds that follows an answer within a second or so."""
+    deadline = time.monotonic() + MAX_WAIT_S
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def live(address, train):
+    """A guest fills a basket and becomes a customer, who shares wishes, is told of products, and leaves."""
+    product = rest(address, "GET", "/v1/products?limit=1")[1]["products"][0]
+    line = {"product": product["id"], "count": 2}
+    guest = rest(address, "POST", "/v1/guests", {})[1]["token"]
+    assert rest(address, "POST", "/v1/basket", line, guest)[1]["lines"] == [line]
+    assert rest(address, "POST", "/v1/addresses", {"address": {}}, guest)[0] == 401, "a guest has a basket only"
+    credentials = {"name": "ada", "password": "a password"}
+    token = rest(address, "POST", "/v1/users", credentials)[1]["token"]
+    for _ in range(2):
+        assert rest(address, "POST", "/v1/basket/adopt", {"guestToken": guest}, token)[1]["lines"] == [line]
+    until(lambda: rest(address, "GET", "/v1/basket", token=guest)[0] == 401)
+
+    assert product["tags"][0] in [tag["name"] for tag in rest(address, "GET", "/v1/tags")[1]["tags"]]
+    words = urllib.parse.quote(product["name"])
+    until(lambda: product in rest(address, "GET", f"/v1/search?text={words}")[1].get("products", []))
+    with urllib.request.urlopen(f"http://{address}/v1/pictures/{product['picture']}", timeout=MAX_WAIT_S) as picture:
+        assert picture.headers["content-type"] == "image/png" and picture.read(4) == b"\x89PNG"
+    assert rest(address, "GET", "/v1/pictures/999999")[0] == 404
+    assert rest(address, "GET", "/v1/discounts")[1]["discounts"][0]["code"] == "WELCOME"
+
+    assert rest(address, "POST", "/v1/wishlist", {"product": "999999"}, token)[0] == 404
+    assert rest(address, "POST", "/v1/wishlist", {"product": product["id"]}, token)[0] == 200
+    wishes = rest(address, "POST", "/v1/wishlist/share", {}, token)[1]
+    assert [wish["product"] for wish in wishes["wishes"]] == [product["id"]], wishes
+    shared = f"/v1/wishlists/{wishes['share']}"
+    assert rest(address, "GET", shared) == (200, wishes)
+
+    assert rest(address, "GET", "/v1/recommendations", token=token)[0] == 400, "nothing was learned"
+    told = train()
+    assert "products bought by" in told and "RMSE" in told, told
+    best = rest(address, "GET", "/v1/recommendations?limit=5", token=token)[1]["products"]
+    assert len(best) == 5 and product not in best, best
+
+    assert rest(address, "GET", "/v1/account", token=token)[1]["name"] == "ada"
+    assert rest(address, "DELETE", "/v1/account", {**credentials, "password": "another one"})[0] == 401
+    assert rest(address, "DELETE", "/v1/account", credentials) == (200, {"changed": True})
+    assert rest(address, "POST", "/v1/sessions", credentials)[0] == 401
+    assert rest(address, "POST", "/v1/wishlist", {"product": product["id"]}, token)[0] == 401, "it comes late"
+    until(lambda: rest(address, "GET", shared)[0] == 404)
+    assert rest(address, "POST", "/v1/users", credentials)[0] == 200, "the name is free"
+
+
 def main(form, curtail, shop):
     with tempfile.TemporaryDirectory() as scratch:
         env = {**os.environ, "XDG_RUNTIME_DIR": scratch, "XDG_STATE_HOME": scratch + "/state", "NO_COLOR": "1",
@@ -103,7 +156,9 @@ def main(form, curtail, shop):
                     scratch + "/run.json", codes=(0, 98))
                 result = json.load(open(scratch + "/run.json"))["runs"][0]
                 assert result["requests"]["ok"] == result["requests"]["sent"] == 20, result
+            use_page(addresses["load-balancer"])
             use(addresses["load-balancer"])
+            live(addresses["load-balancer"], lambda: run(shop, "train"))
             audit()
             front_end = addresses["front-end"]
             run(shop, "fill", "--target", front_end, "--users", "1", "--products", "50", "--orders", "20")  # finds all

@@ -45,7 +45,9 @@ TEST_F(ReadRecentTest, TakesACopyForASecond) {
   const auto begun = std::chrono::steady_clock::now();
   EXPECT_EQ(Read(&cache_), "1");
   const std::string second = Read(&cache_);
-  if (std::chrono::steady_clock::now() - begun < kRecent) EXPECT_EQ(second, "1");
+  if (std::chrono::steady_clock::now() - begun < kRecent) {
+    EXPECT_EQ(second, "1");
+  }
   const Deadline deadline = Deadline::In(kMaxTestWait);
   while (Read(&cache_) == second && !deadline.Expired()) {
   }
