@@ -19,7 +19,8 @@ namespace curtail::apps {
 
 // An id is 41 bits of milliseconds, kMachineBits of the machine, kCounterBits of a counter.
 inline constexpr int kMachineBits = 10, kCounterBits = 12;
-// When the id was given, in milliseconds since 1970; an id may be ahead of its time by ten seconds.
+// Returns when the id was given, in milliseconds since 1970. The time is too late if the source was started again shortly before, or
+// its clock was put back.
 int64_t TimeOf(uint64_t id);
 // Ids that were given so long before `id`, or earlier, are less.
 inline uint64_t IdBefore(uint64_t id, std::chrono::milliseconds age) {
