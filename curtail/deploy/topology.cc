@@ -160,13 +160,15 @@ std::vector<Variant> Variants(const YAML::Node& node) {
           if (tool.empty() || (!tool.starts_with('/') && tool.find('/') != std::string::npos))
             Fail(value, absl::StrCat("needs: '", tool, "' is not a name or an absolute path"));
         }
+      } else if (key == "build") {
+        variant.build = Text(value, key);
       } else if (key == "run" || key == "memory_mib" || key == "hosted") {
         ReadKey(key_node, value, &read);
         if (key == "memory_mib") variant.memory_mib = read.memory_mib;
       } else {
         Fail(key_node,
              absl::StrCat("'", key,
-                          "' is not a key of a variant; there are run, needs, memory_mib and hosted"));
+                          "' is not a key of a variant; there are run, needs, build, memory_mib and hosted"));
       }
     }
     if (read.run.empty()) Fail(name, absl::StrCat("variant ", variant.name, " has no run"));

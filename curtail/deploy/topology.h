@@ -39,6 +39,9 @@ struct Variant {
   std::vector<std::string> run;
   // The tools that it takes: names, looked up in PATH, or absolute paths.
   std::vector<std::string> needs;
+  // The command that builds the program of `run`, for an error that it is missing. Empty: the
+  // program is looked for when it starts.
+  std::string build;
   // Absent: the service's own.
   std::optional<double> memory_mib;
   std::optional<bool> hosted;

@@ -66,6 +66,27 @@ TEST(VariantsTest, TakesTheFirstWhoseToolsAreThere) {
   EXPECT_THAT(none.TakeVariants().message(), HasSubstr("kv has no service with variants"));
 }
 
+TEST(VariantsTest, SaysHowToBuildAProgramThatIsMissing) {
+  constexpr char kBuilt[] = R"(application: shop
+services:
+  cart:
+    run: shop --service cart
+    entry: true
+    variants:
+      java: {run: shop-java-is-not-built --service cart, needs: sh, build: make shop-java}
+      shell: {run: sh cart.sh, build: make sh}
+)";
+  Topology t = Parsed(kBuilt);
+  const absl::Status refused = t.TakeVariant("cart=java");
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_THAT(refused.message(),
+              HasSubstr("cart=java: shop-java-is-not-built is not built; build it: make shop-java"));
+  ASSERT_TRUE(t.TakeVariants().ok());
+  EXPECT_EQ(t.Find("cart")->variant, "shell") << "the first that is there";
+  EXPECT_THAT(t.left_out, ElementsAre("cart does not run as java: shop-java-is-not-built is not built; "
+                                      "build it: make shop-java"));
+}
+
 TEST(VariantsTest, RefusesWithTheLine) {
   const auto problem = [](std::string_view variants) {
     return Problem("application: a\nservices:\n  s:\n    run: s\n    entry: true\n    variants:\n" +

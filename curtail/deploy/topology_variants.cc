@@ -30,6 +30,13 @@ std::string MissingTool(const Variant& variant) {
   return missing == variant.needs.end() ? "" : *missing;
 }
 
+// Says that the variant's program must be built, and how; empty: it need not, or nobody knows.
+std::string NotBuilt(const Variant& variant) {
+  const std::string& program = variant.run.front();
+  if (variant.build.empty() || FindProgram(program).ok()) return "";
+  return absl::StrCat(program, " is not built; build it: ", variant.build);
+}
+
 void Take(const Variant& variant, ServiceSpec* s) {
   s->variant = variant.name;
   s->run = variant.run;
@@ -64,6 +71,10 @@ absl::Status Topology::TakeVariant(std::string_view service_and_variant) {
         absl::StrCat("--variant ", std::string(service_and_variant), " needs ", tool, ", which is not ",
                      tool.starts_with('/') ? "there" : "in PATH", "; install it, or leave the variant out"));
   }
+  if (const std::string not_built = NotBuilt(*variant); !not_built.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("--variant ", std::string(service_and_variant), ": ", not_built));
+  }
   Take(*variant, service);
   return absl::OkStatus();
 }
@@ -76,6 +87,8 @@ absl::Status Topology::TakeVariants() {
       if (const std::string tool = MissingTool(variant); !tool.empty()) {
         left_out.push_back(
             absl::StrCat(s.name, " does not run as ", variant.name, ": ", tool, " is missing"));
+      } else if (const std::string not_built = NotBuilt(variant); !not_built.empty()) {
+        left_out.push_back(absl::StrCat(s.name, " does not run as ", variant.name, ": ", not_built));
       } else if (s.variant.empty()) {
         Take(variant, &s);
       }
