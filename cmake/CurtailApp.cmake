@@ -213,3 +213,14 @@ int main(int argc, char** argv) {
 }
 ]] @ONLY)
 endfunction()
+
+# curtail_languages(NAME LANGUAGE...): the services of this folder's lang/LANGUAGE as the program NAME-LANGUAGE, where `curtail up` looks
+# for it: targets NAME_LANGUAGE, which are built by name only. LANGUAGE is go, java, node or python.
+function(curtail_languages name)
+  foreach(language ${ARGN})
+    add_custom_target(${name}_${language}
+      COMMAND ${PROJECT_SOURCE_DIR}/apps/kit/lang/build ${language} ${CMAKE_CURRENT_SOURCE_DIR} ${name}
+              ${PROJECT_BINARY_DIR}/apps/${name}-${language}
+      VERBATIM)
+  endforeach()
+endfunction()
