@@ -13,7 +13,7 @@ import urllib.request
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../kit/testing"))
 from rest import MAX_WAIT_S, rest, use_page  # noqa: E402
 
-FORMS = {"processes": ["--stores", "servers", "--scale", "2"], "monolith": ["--monolith"]}
+FORMS = {"processes": ["--stores", "servers", "--scale", "2"], "monolith": ["--monolith"], "polyglot": ["--polyglot"]}
 MIXES = ("mixed", "boutique", "socks", "browse", "order")
 
 
