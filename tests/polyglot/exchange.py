@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Exchanges the shop's cart in C++ for the one in Java, and back, while both are under load.
+
+Usage: exchange.py BUILD_FOLDER
+
+Both serve from one file. Callers find the cart by a file of addresses, as callers of services that scale do. No idempotent
+call is lost, and a write with a name happens once, whichever of the two has answered.
+"""
+
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import grpc
+from services import MAX_WAIT_S, Protos, Service
+
+EXCHANGES = ("java", "cpp", "java")
+LOOK_AGAIN_S = 0.6  # callers look at the file each 0.2 s; `curtail scale` waits as long
+RATE = 200
+
+
+def write_addresses(path, service):
+    with open(path + ".new", "w", encoding="utf-8") as file:
+        file.write(service.address + "\n")
+    os.rename(path + ".new", path)
+
+
+class Writer(threading.Thread):
+    """Adds to baskets, each time with a name, and again with that name until it hears an answer."""
+
+    def __init__(self, protos, path):
+        super().__init__()
+        self.protos, self.path, self.stop, self.channels = protos, path, threading.Event(), {}
+        self.added, self.again, self.problem = {}, 0, None
+
+    def channel(self):
+        with open(self.path, encoding="utf-8") as file:
+            address = file.read().strip()
+        if address not in self.channels:
+            self.channels[address] = grpc.insecure_channel(address)
+        return self.channels[address]
+
+    def run(self):
+        rng, number = random.Random(7), 0
+        while not self.stop.is_set():
+            number += 1
+            owner, product = rng.randrange(1, 41), rng.randrange(1, 91)
+            if self.added.get((owner, product), 0) == 99:
+                continue
+            names = [("idempotency-key", f"add-{number}"), ("idempotency-content", "one more")]
+            change = {"owner": owner, "line": {"product": product, "count": 1}}
+            deadline = time.monotonic() + MAX_WAIT_S
+            while (status := self.protos.call(self.channel(), "curtail.shop.Cart/Add", change, names)[0]) == "UNAVAILABLE":
+                self.again += 1
+                if time.monotonic() > deadline:
+                    break
+            if status != "OK":
+                self.problem = f"Add ends with {status}"
+                return
+            if rng.random() < 0.2:  # as a caller that has lost the answer
+                self.protos.call(self.channel(), "curtail.shop.Cart/Add", change, names)
+            self.added[owner, product] = self.added.get((owner, product), 0) + 1
+
+
+def main():
+    build = os.path.abspath(sys.argv[1])
+    protos = Protos(build, "java")
+    with tempfile.TemporaryDirectory() as folder:
+        addresses = f"{folder}/cart.addresses"
+        old = Service(build, "cart", "cpp", folder)
+        write_addresses(addresses, old)
+        gateway = subprocess.Popen(
+            [f"{build}/tools/gateway/curtail-gateway", f"file:{addresses}", "--listen", "127.0.0.1:0", "--retries", "2"],
+            stdout=subprocess.PIPE, text=True)
+        address = gateway.stdout.readline().split()[2]  # "listening on ADDRESS for ..."
+        writer = Writer(protos, addresses)
+        writer.start()
+        load = subprocess.Popen(
+            [f"{build}/tools/curtail/curtail", "load", f"http://{address}/curtail.shop.Cart/Get", "--rps", str(RATE), "--duration", "12s",
+             "--timeout", "10s", "--data", '{"user": "{{uniform 1 40}}"}', "--json", f"{folder}/load.json", "--quiet"],
+            stdout=subprocess.DEVNULL)
+        for language in EXCHANGES:
+            new = Service(build, "cart", language, folder)
+            write_addresses(addresses, new)
+            writer.stop.wait(LOOK_AGAIN_S)
+            old.end()
+            old = new
+        code = load.wait(60)
+        writer.stop.set()
+        writer.join()
+        baskets = {}
+        for owner in range(1, 41):
+            status, basket = protos.call(old.channel, "curtail.shop.Cart/Get", {"user": owner})
+            assert status == "OK", status
+            for line in basket.get("lines", []):
+                baskets[owner, int(line["product"])] = line["count"]
+        old.end()
+        gateway.terminate()
+        gateway.wait(MAX_WAIT_S)
+        with open(f"{folder}/load.json", encoding="utf-8") as file:
+            requests = json.load(file)["runs"][0]["requests"]
+    print(f"exchange: {len(EXCHANGES)} exchanges of C++ and Java; {requests};"
+          f" {sum(writer.added.values())} adds, {writer.again} tried again")
+    assert code == 0 and requests["failed"] == 0 and requests["ok"] > 10 * RATE, requests
+    assert writer.problem is None, writer.problem
+    assert baskets == writer.added, sorted(baskets.items() ^ writer.added.items())
+
+
+main()
