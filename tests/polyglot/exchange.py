@@ -23,6 +23,7 @@ from services import MAX_WAIT_S, Protos, Service
 EXCHANGES = ("java", "cpp", "java")
 LOOK_AGAIN_S = 0.6  # callers look at the file each 0.2 s; `curtail scale` waits as long
 RATE = 200
+ADDS = 40  # between two exchanges
 
 
 def write_addresses(path, service):
@@ -35,9 +36,9 @@ class Writer(threading.Thread):
     """Adds to baskets, each time with a name, and again with that name until it hears an answer."""
 
     def __init__(self, protos, path):
-        super().__init__()
+        super().__init__(daemon=True)
         self.protos, self.path, self.stop, self.channels = protos, path, threading.Event(), {}
-        self.added, self.again, self.problem = {}, 0, None
+        self.added, self.again, self.problem, self.did = {}, 0, None, threading.Condition()
 
     def channel(self):
         with open(self.path, encoding="utf-8") as file:
@@ -63,9 +64,17 @@ class Writer(threading.Thread):
             if status != "OK":
                 self.problem = f"Add ends with {status}"
                 return
-            if rng.random() < 0.2:  # as a caller that has lost the answer
+            if rng.random() < 0.5:  # as a caller that has lost the answer
                 self.protos.call(self.channel(), "curtail.shop.Cart/Add", change, names)
-            self.added[owner, product] = self.added.get((owner, product), 0) + 1
+            with self.did:
+                self.added[owner, product] = self.added.get((owner, product), 0) + 1
+                self.did.notify_all()
+
+    def wait(self, count):
+        """Waits for `count` more adds."""
+        with self.did:
+            wanted = sum(self.added.values()) + count
+            assert self.did.wait_for(lambda: sum(self.added.values()) >= wanted, MAX_WAIT_S), self.problem
 
 
 def main():
@@ -82,7 +91,7 @@ def main():
         writer = Writer(protos, addresses)
         writer.start()
         load = subprocess.Popen(
-            [f"{build}/tools/curtail/curtail", "load", f"http://{address}/curtail.shop.Cart/Get", "--rps", str(RATE), "--duration", "12s",
+            [f"{build}/tools/curtail/curtail", "load", f"http://{address}/curtail.shop.Cart/Get", "--rps", str(RATE), "--duration", "40s",
              "--timeout", "10s", "--data", '{"user": "{{uniform 1 40}}"}', "--json", f"{folder}/load.json", "--quiet"],
             stdout=subprocess.DEVNULL)
         for language in EXCHANGES:
@@ -91,7 +100,9 @@ def main():
             writer.stop.wait(LOOK_AGAIN_S)
             old.end()
             old = new
-        code = load.wait(60)
+            writer.wait(ADDS)
+        assert load.poll() is None, "the load ended before the exchanges"
+        code = load.wait(90)
         writer.stop.set()
         writer.join()
         baskets = {}

@@ -24,7 +24,7 @@ SHOP = "curtail.shop.Shop/"
 REQUESTS = 100
 CALLED = ("login", "account", "session", "catalogue", "tags", "inventory", "search", "cart", "orders", "shipping", "invoice",
           "recommender", "wishlist", "discounts", "media", "address-book")
-READS = 2000
+READS = 1000
 
 
 class Up:
