@@ -25,7 +25,7 @@ std::vector<std::string> With(std::vector<std::string> set, const std::string& d
 std::vector<std::string> FlagsOf(bool monolith, std::vector<std::string> flags) {
   if (!monolith) return flags;
   for (const char* service : {"write-home-timeline", "search", "user", "post-storage", "social-graph",
-                              "block-user", "favorite", "direct-message", "home-timeline"})
+                              "block-user", "favorite", "direct-message", "home-timeline", "ads"})
     flags.insert(flags.end(), {"--outside", service});
   return flags;
 }
