@@ -28,11 +28,12 @@ APPS = {
     "setalgebra": (["data=synthetic:N=500,words=200,seed=7"], []),
     "bank": (["customers=6"], []),
     "media": (["users=6", "movies=50", "reviews=50"], []),
+    "shop": (["users=6", "products=50", "orders=20", "pictures=none"], []),
     "social": (["users=12", "follows=30", "posts=30"], []),
 }
 # Applications of which the load reaches a part of the methods, and of these the calls of requests that go well. All that
 # it reaches is declared.
-PARTLY = {"bank", "media", "social"}
+PARTLY = {"bank", "media", "shop", "social"}
 
 
 class App:
