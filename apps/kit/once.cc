@@ -37,8 +37,8 @@ absl::Status OtherContentError() {
 
 }  // namespace
 
-absl::Status NameRequest(Context& ctx, std::string_view method,
-                         const google::protobuf::MessageLite& content, std::string_view part) {
+absl::Status NameRequest(Context& ctx, std::string_view method, const google::protobuf::MessageLite& content,
+                         std::string_view part) {
   const std::optional<std::string_view> name = ctx.metadata().Find(kName);
   if (!name) return absl::OkStatus();
   if (name->empty() || name->size() > kMostNameBytes)

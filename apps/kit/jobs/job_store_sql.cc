@@ -42,7 +42,8 @@ class SqlJobs final : public JobStore {
                                      [&](const SqlRow& row) { span = row.Unsigned(0); });
       // A job that fails again and again is far before the others.
       if (counted.ok() && span >= most_)
-        counted = s.Query("SELECT count(*) FROM jobs", {}, [&](const SqlRow& row) { span = row.Unsigned(0); });
+        counted =
+            s.Query("SELECT count(*) FROM jobs", {}, [&](const SqlRow& row) { span = row.Unsigned(0); });
       if (!counted.ok()) return counted;
       if (span >= most_) return absl::ResourceExhaustedError("the queue is full");
       return s.Execute("INSERT INTO jobs(job, due_ms, attempts) VALUES (?1, 0, 0)", {SqlValue::Bytes(bytes)});
