@@ -15,6 +15,7 @@ namespace curtail::deploy {
 namespace {
 
 constexpr Nanos kDrain = std::chrono::seconds(20);
+constexpr Nanos kDrainOfAll = std::chrono::seconds(60);  // which end one after the other
 constexpr useconds_t kLookAgainUs = 1000;
 
 }  // namespace
@@ -72,7 +73,7 @@ absl::Status AppUnderTest::AwaitQuiet(Deadline deadline) const {
 }
 
 absl::Status AppUnderTest::Stop() {
-  deployment_->Stop(kDrain);
+  deployment_->Stop(kDrainOfAll);
   absl::Status status;
   for (const Instance& instance : deployment_->instances()) {
     if (instance.process != nullptr) status.Update(instance.process->End(Nanos(0)));
