@@ -38,12 +38,12 @@ async function expectNoInlineScript(page, title) {
   assert.ok(refusals.length > 0 && refusals.every((line) => line.includes("Content Security Policy")), String(refusals));
 }
 
-// Starts the application, as a monolith, with `settings`, and has two users play their parts: story({ ann, bob, browser, env, url,
+// Starts the application in a `form`, with `settings`, and has two users play their parts: story({ ann, bob, browser, env, url,
 // addressOf }). The page asks nothing but its gateway, and leaves the consoles silent.
-export async function play(curtail, application, title, settings, story) {
+export async function play(curtail, application, title, settings, story, form = ["--monolith"]) {
   const scratch = mkdtempSync(join(tmpdir(), "curtail-web-")), programs = join(dirname(curtail), "../../apps", application);
   const env = { ...process.env, XDG_RUNTIME_DIR: scratch, XDG_STATE_HOME: join(scratch, "state"), TMPDIR: scratch, NO_COLOR: "1", PATH: `${programs}:${process.env.PATH}` };
-  run(curtail, ["up", application, "--monolith", "--detach", ...settings.flatMap((one) => ["--set", one])], env, UP_MS);
+  run(curtail, ["up", application, ...form, "--detach", ...settings.flatMap((one) => ["--set", one])], env, UP_MS);
   let browser;
   try {
     const { processes } = JSON.parse(run(curtail, ["ps", "--json"], env))[0];
