@@ -121,7 +121,7 @@ void SearchedIndex::Deliver(std::span<Job> jobs) {
 }
 
 Coroutine SearchedIndex::Find(Context& ctx, IndexQuery query, uint64_t skipped, uint32_t limit,
-                              std::vector<uint64_t>* ids, bool* more) {
+                              google::protobuf::RepeatedField<uint64_t>* ids, uint64_t* next) {
   if (skipped > kMostSkipped)
     co_return absl::InvalidArgumentError(Join("a search by score shows at most ", kMostHits, " results"));
   query.set_limit(static_cast<uint32_t>(skipped) + limit);
@@ -134,9 +134,11 @@ Coroutine SearchedIndex::Find(Context& ctx, IndexQuery query, uint64_t skipped, 
   // Of equal scores, as all are of the newest, the greater id is first.
   std::ranges::sort(hits, std::greater(),
                     [](const IndexHit& hit) { return std::tuple(hit.score(), hit.id()); });
-  *more = hits.size() >= skipped + limit && (query.newest() || skipped + limit <= kMostSkipped);
-  for (size_t i = skipped; i < std::min<size_t>(hits.size(), skipped + limit); ++i)
-    ids->push_back(hits[i].id());
+  const uint64_t end = skipped + limit;
+  for (size_t i = skipped; i < std::min<size_t>(hits.size(), end); ++i) ids->Add(hits[i].id());
+  *next = 0;
+  if (hits.size() >= end && (query.newest() || end <= kMostSkipped))
+    *next = query.newest() ? hits[end - 1].id() : end;
   co_return absl::OkStatus();
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -36,10 +37,11 @@ class SearchedIndex {
   Coroutine Look(Context& ctx, State* state) {
     return queue_.Look(ctx, state);
   }
-  // Sets `*ids` to what `query` finds in all parts, best or newest first, without the first `skipped`, and at most `limit`. Sets `*more` if
-  // there may be more that a search shows. Errors: INVALID_ARGUMENT: it shows less than `skipped`; others as SearchIndex.Find().
-  Coroutine Find(Context& ctx, IndexQuery query, uint64_t skipped, uint32_t limit, std::vector<uint64_t>* ids,
-                 bool* more);
+  // Adds to `*ids` what `query` finds in all parts, best or newest first, without the first `skipped`, and at most `limit`. Sets `*next`
+  // to where the next page begins: what it skips, or by time the `before` of its query; 0: there is none. Errors: INVALID_ARGUMENT: a
+  // search shows less than `skipped`; others as SearchIndex.Find().
+  Coroutine Find(Context& ctx, IndexQuery query, uint64_t skipped, uint32_t limit,
+                 google::protobuf::RepeatedField<uint64_t>* ids, uint64_t* next);
 
  private:
   SearchedIndex(Env& env, std::unique_ptr<JobStore> jobs);
@@ -49,5 +51,15 @@ class SearchedIndex {
   const std::vector<Channel*> parts_;
   JobQueue queue_;
 };
+
+// `search` of an application, which makes `Made` of its index and of the Env.
+template <class Made>
+HostedService HostedOnIndex(const std::string& application) {
+  return HostedOnData(application, "search", [](Env& env, const DataOptions& data) -> MadeService {
+    auto index = SearchedIndex::Open(env, data);
+    if (!index.ok()) return index.status();
+    return std::make_unique<Made>(*std::move(index), env);
+  });
+}
 
 }  // namespace curtail::apps

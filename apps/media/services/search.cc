@@ -24,14 +24,13 @@ struct SearchService final : Search::CoroutineService {
     query.set_tag(request.genre());
     query.set_least(request.first_year());
     query.set_greatest(request.last_year());
-    std::vector<uint64_t> found;
-    bool more = false;
-    absl::Status status = co_await index->Find(ctx, std::move(query), request.skip(), limit, &found, &more);
-    if (!status.ok()) co_return status;
-    if (more) reply->set_next(request.skip() + limit);
-    if (found.empty()) co_return absl::OkStatus();
     apps::Ids ids;
-    ids.mutable_ids()->Assign(found.begin(), found.end());
+    uint64_t next = 0;
+    absl::Status status =
+        co_await index->Find(ctx, std::move(query), request.skip(), limit, ids.mutable_ids(), &next);
+    if (!status.ok()) co_return status;
+    reply->set_next(next);
+    if (ids.ids().empty()) co_return absl::OkStatus();
     auto [movies] = co_await WhenAll(ctx, Ask(info, MovieInfo::kRead, std::move(ids)));
     if (movies.ok()) reply->mutable_movies()->Swap(movies->mutable_movies());
     co_return movies.status();
@@ -45,13 +44,6 @@ struct SearchService final : Search::CoroutineService {
   const MovieInfo::Stub info;
 };
 
-HostedService HostedSearch() {
-  return apps::HostedOnData(kApplication, "search",
-                            [](Env& env, const apps::DataOptions& data) -> MadeService {
-                              auto index = apps::SearchedIndex::Open(env, data);
-                              if (!index.ok()) return index.status();
-                              return std::make_unique<SearchService>(*std::move(index), env);
-                            });
-}
+HostedService HostedSearch() { return apps::HostedOnIndex<SearchService>(kApplication); }
 
 }  // namespace curtail::media

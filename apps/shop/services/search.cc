@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Search: finds products by the words of their names and descriptions, tags and prices, by score. Names and prices are those that
-// the catalogue has now: the index follows it.
+// Search: finds products by the words of their names and descriptions, tags and prices, by score. The catalogue
+// gives names and prices, as the index is behind it.
 #include "apps/kit/index/index_service.h"
 #include "apps/kit/page.h"
 #include "apps/shop/data.h"
@@ -29,14 +29,13 @@ struct SearchService final : Search::CoroutineService {
     query.set_tag(request.tag());
     query.set_least(request.least());
     query.set_greatest(request.greatest());
-    std::vector<uint64_t> found;
-    bool more = false;
-    absl::Status status = co_await index->Find(ctx, std::move(query), request.skip(), limit, &found, &more);
-    if (!status.ok()) co_return status;
-    if (more) reply->set_next(request.skip() + limit);
-    if (found.empty()) co_return absl::OkStatus();
     apps::Ids ids;
-    ids.mutable_ids()->Assign(found.begin(), found.end());
+    uint64_t next = 0;
+    absl::Status status =
+        co_await index->Find(ctx, std::move(query), request.skip(), limit, ids.mutable_ids(), &next);
+    if (!status.ok()) co_return status;
+    reply->set_next(static_cast<uint32_t>(next));
+    if (ids.ids().empty()) co_return absl::OkStatus();
     auto [products] = co_await WhenAll(ctx, Ask(catalogue, Catalogue::kGet, std::move(ids)));
     if (products.ok()) reply->mutable_products()->Swap(products->mutable_products());
     co_return products.status();
@@ -50,13 +49,6 @@ struct SearchService final : Search::CoroutineService {
   const Catalogue::Stub catalogue;
 };
 
-HostedService HostedSearch() {
-  return apps::HostedOnData(kApplication, "search",
-                            [](Env& env, const apps::DataOptions& data) -> MadeService {
-                              auto index = apps::SearchedIndex::Open(env, data);
-                              if (!index.ok()) return index.status();
-                              return std::make_unique<SearchService>(*std::move(index), env);
-                            });
-}
+HostedService HostedSearch() { return apps::HostedOnIndex<SearchService>(kApplication); }
 
 }  // namespace curtail::shop

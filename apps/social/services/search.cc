@@ -30,17 +30,16 @@ struct SearchService final : Search::CoroutineService {
     query.set_text(request.text());
     query.set_newest(request.newest());
     if (request.newest()) query.set_before(request.from());
-    std::vector<uint64_t> ids;
-    bool more = false;
-    absl::Status found = co_await index->Find(ctx, std::move(query), skipped, limit, &ids, &more);
-    if (!found.ok()) co_return found;
     ViewRequest view;
     view.set_viewer(request.viewer());
-    view.mutable_ids()->Assign(ids.begin(), ids.end());
+    uint64_t next = 0;
+    absl::Status found =
+        co_await index->Find(ctx, std::move(query), skipped, limit, view.mutable_ids(), &next);
+    if (!found.ok()) co_return found;
+    reply->set_next(next);
     auto [seen] = co_await WhenAll(ctx, Ask(read_post, ReadPost::kRead, view));
     if (!seen.ok()) co_return seen.status();
     reply->mutable_posts()->Swap(seen->mutable_posts());
-    if (more) reply->set_next(request.newest() ? ids.back() : skipped + limit);
     for (const uint64_t post : seen->gone()) {
       apps::IndexJob stale;
       stale.set_id(post);
@@ -58,13 +57,6 @@ struct SearchService final : Search::CoroutineService {
   const ReadPost::Stub read_post;
 };
 
-HostedService HostedSearch() {
-  return apps::HostedOnData(kApplication, "search",
-                            [](Env& env, const apps::DataOptions& data) -> MadeService {
-                              auto index = apps::SearchedIndex::Open(env, data);
-                              if (!index.ok()) return index.status();
-                              return std::make_unique<SearchService>(*std::move(index), env);
-                            });
-}
+HostedService HostedSearch() { return apps::HostedOnIndex<SearchService>(kApplication); }
 
 }  // namespace curtail::social
