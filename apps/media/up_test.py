@@ -300,6 +300,9 @@ def main(form, curtail, media):
                 opened = run(curtail, "load", "media", "--mix", "open", "--rps", "40", "--requests", "20", "--timeout", "10s", "--json",
                              scratch + "/run.json", codes=(0, 98))
                 assert json.load(open(scratch + "/run.json"))["runs"][0]["requests"]["ok"] == 20, opened
+            if form == "monolith":  # a caller who says who it is
+                inner = rest(addresses["load-balancer"], "POST", "/curtail.media.Streaming/Open", {"user": "1", "movie": "1"})
+                assert inner[0] == 404, inner
             for job in ("sums", "index", "books"):  # clients of a monolith reach its front end alone
                 reached = addresses.get("maintenance", addresses["front-end"])
                 run(media, "maintain", "--job", job, "--target", reached, codes=(104,) if form == "monolith" else (0,))

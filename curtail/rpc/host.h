@@ -117,6 +117,9 @@ struct HostedService {
   // How many bytes of data an instance will hold once it serves, found without loading them; the
   // host adds the process itself. Empty: nothing to speak of.
   std::function<absl::StatusOr<uint64_t>(Env& env)> memory = nullptr;
+  // Full names of its services that callers outside a process of several reach if --outside names
+  // it, such as "media.Files"; empty: all. The others trust their callers.
+  std::vector<std::string> outside = {};
 };
 
 // A command of the program that serves nothing: `shop generate --out FILE`.

@@ -201,6 +201,11 @@ MadeService StreamingService::Make(VideoCatalog& catalog, Env& env, const apps::
   return made;
 }
 
-HostedService HostedStreaming() { return HostedWithVideos<StreamingService>("streaming"); }
+HostedService HostedStreaming() {
+  HostedService hosted = HostedWithVideos<StreamingService>("streaming");
+  hosted.outside = {
+      std::string(MovieFiles::kServiceName)};  // Streaming trusts the front end about who the user is
+  return hosted;
+}
 
 }  // namespace curtail::media

@@ -16,7 +16,6 @@
 #include <cstdio>
 #include <deque>
 #include <iostream>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <utility>
@@ -401,20 +400,22 @@ class HostBuilder {
     Instance& instance = instances_.back();
     std::vector<std::unique_ptr<Service>> all = std::move(env.impl_->beside);
     all.push_back(*std::move(service));
-    for (const auto& each : all) {
-      if (!flags_.together()) break;
-      if (absl::Status added = instance.target->Serve(*each); !added.ok()) return added;
+    for (auto& each : all) {
+      if (flags_.together()) {
+        if (absl::Status added = instance.target->Serve(*each); !added.ok()) return added;
+      }
+      (IsOutside(hosted, *each) ? served_ : instance.inside).push_back(std::move(each));
     }
-    auto& to = IsOutside(hosted) ? served_ : instance.inside;
-    std::ranges::move(all, std::back_inserter(to));
     return absl::OkStatus();
   }
 
-  // True if the server has the service, too: it has one instance, and --outside does not name others only.
-  bool IsOutside(const HostedService& service) const {
+  // True if the server has the service, too: `hosted`, which brings it, has one instance, and --outside does not name others only.
+  bool IsOutside(const HostedService& hosted, const Service& service) const {
     if (!flags_.together()) return true;
-    return InstancesOf(service) == 1 &&
-           (flags_.outside.empty() || std::ranges::count(flags_.outside, service.name) > 0);
+    if (InstancesOf(hosted) > 1) return false;
+    if (flags_.outside.empty()) return true;
+    return std::ranges::count(flags_.outside, hosted.name) > 0 &&
+           (hosted.outside.empty() || std::ranges::count(hosted.outside, service.FullName()) > 0);
   }
 
   const HostProgram& program_;

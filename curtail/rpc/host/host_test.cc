@@ -353,7 +353,8 @@ int ServeCaller(int out, const std::vector<std::string>& more) {
   const HostProgram program{.name = "shop",
                             .title = "A shop.",
                             .examples = "",
-                            .services = {{.name = "page", .make = page}, {.name = "caller", .make = caller}}};
+                            .services = {{.name = "page", .make = page, .outside = {"test.Beside"}},
+                                         {.name = "caller", .make = caller}}};
   std::vector<std::string> args = {"shop", "--listen", "127.0.0.1:0"};
   args.insert(args.end(), more.begin(), more.end());
   std::vector<char*> argv;
@@ -392,6 +393,8 @@ TEST(Host, OthersReachOnlyWhatIsOutside) {
   constexpr char kWithinOnly[] = "OK;OK;UNIMPLEMENTED;UNIMPLEMENTED;UNIMPLEMENTED;UNIMPLEMENTED;";
   EXPECT_EQ(HeardWith({"--monolith", "--outside", "caller"}), kWithinOnly);
   EXPECT_EQ(HeardWith({"--service", "page,caller", "--outside", "caller"}), kWithinOnly);
+  EXPECT_EQ(HeardWith({"--monolith", "--outside", "page"}),
+            "OK;OK;UNIMPLEMENTED;OK;UNIMPLEMENTED;UNIMPLEMENTED;");
   for (const std::vector<std::string>& wrong : {std::vector<std::string>{"--monolith", "--outside", "other"},
                                                 {"--service", "cart", "--outside", "cart"}}) {
     const HostRun run = Say(wrong);
