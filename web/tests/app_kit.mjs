@@ -13,10 +13,8 @@ export const problem = (page) => page.locator("#problem");
 
 // The browser writes of each refused request to the console: this one is expected, and no other.
 export async function expectRefusal(page, status, text, act) {
-  const logged = page.waitForEvent("console", within);
-  await act();
-  await problem(page).filter({ hasText: text }).waitFor(within);
-  await logged;
+  const told = async () => (await act(), await problem(page).filter({ hasText: text }).waitFor(within));
+  await Promise.all([page.waitForEvent("console", within), told()]); // whichever fails, play() ends the application
   assert.deepEqual(said.splice(0).map((line) => line.replace(/\(.*/, "")), [`Failed to load resource: the server responded with a status of ${status} `]);
 }
 
