@@ -28,7 +28,7 @@ inline constexpr int kMostAccounts = 100;  // of a customer
 inline constexpr int kMostCards = 5;       // of a customer
 // Of a customer: offers of loans that are neither accepted nor expired, and applications for cards that are not decided.
 inline constexpr uint64_t kMostApplications = 5;
-// Orders of a customer that a service has not ended (orders.h): those that wait for their time, and others.
+// The unfinished orders of a customer at a service (orders.h): scheduled ones, and the rest.
 inline constexpr uint64_t kMostScheduled = 100, kMostUnfinished = 100;
 // Of a customer: declined ones that are kept, of loans and of cards. Those of cards are kept for a day, too.
 inline constexpr uint64_t kMostDeclined = 20;

@@ -30,7 +30,7 @@ absl::Status Refuse(const absl::Status& why, apps::SagaRow* row, KeptPayment* ke
   return why;
 }
 
-// One thread ends all orders whose callers are gone or whose time has come, so one customer's hold up those of all.
+// One thread finishes every scheduled or abandoned order, so one customer's orders delay everybody's.
 absl::Status CheckOpen(SqlSession& s, uint64_t customer, bool scheduled) {
   uint64_t open = 0;
   absl::Status status =

@@ -201,7 +201,7 @@ class ShopFiller {
   std::string token_;                   // the clerk's
   uint64_t known_ = 0;                  // products that were there
   std::vector<apps::LoadUser> users_;   // by number; each written by one thread
-  std::vector<KnownProduct> products_;  // those that are there
+  std::vector<KnownProduct> products_;  // in the catalogue already
 };
 
 absl::StatusOr<std::vector<Garment>> GarmentsFor(const FillOptions& options) {

@@ -21,7 +21,7 @@ struct TrainOptions {
 };
 
 // Writes a model of products, which a recommender that is up uses from then on. Prints how good it is. Errors: NOT_FOUND (no orders);
-// those of the store and of training.
+// errors of the store and of training.
 absl::Status Train(const TrainOptions& options);
 
 }  // namespace curtail::shop

@@ -5,7 +5,7 @@ what they print on one page, with the machine and the commit.
 
   ./dev bench report --list                 the commands, by page
   ./dev bench report                        all of them, which takes hours; --out FOLDER [build/report]
-  ./dev bench report --only fences,peers    those of two pages
+  ./dev bench report --only fences,peers    the commands of two pages
 
 The page is FOLDER/report.md. Each command runs in the folder of its page, FOLDER/PAGE, where its files stay. A command that has
 succeeded there is not run again, so an interrupted report goes on where it was; --again begins from the start.

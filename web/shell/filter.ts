@@ -3,7 +3,7 @@
 
 export type Filter<Name extends string> = Partial<Record<Name, string>>;
 
-// Parts that are empty, and those of other names, are left out.
+// Leaves out empty parts and unknown names.
 export function filterOf<Name extends string>(names: readonly Name[], query: string): Filter<Name> {
   const given = new URLSearchParams(query), filter: Filter<Name> = {};
   for (const name of names) {

@@ -26,8 +26,8 @@ class Departures {
 
   Departures(Env& env, User::Stub user, Forget forget);
 
-  // Deletes the user of these credentials. Errors: those of User::Login(), and those of `forget`, whose message says that parts are
-  // left, which go once all services answer.
+  // Deletes the user of these credentials. Errors: as User::Login() and `forget`. The message of `forget` says that
+  // parts are left, which go once all services answer.
   Coroutine Delete(Context& ctx, const Credentials& credentials) const;
 
  private:

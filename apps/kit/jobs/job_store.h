@@ -45,7 +45,7 @@ class JobStore {
  public:
   virtual ~JobStore() = default;
 
-  // REQUIRES: at most kMostJobBytes. Errors: RESOURCE_EXHAUSTED when too many wait, those of the store.
+  // REQUIRES: at most kMostJobBytes. Errors: RESOURCE_EXHAUSTED: too many wait. The store's own.
   virtual Coroutine Put(Context& ctx, std::string bytes) = 0;
   virtual Coroutine Count(Context& ctx, uint64_t* jobs) = 0;
 

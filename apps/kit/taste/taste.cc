@@ -66,7 +66,7 @@ absl::StatusOr<TasteModel> TrainTaste(std::span<const Liking> likings, const Tas
                                         .regularization = training.regularization,
                                         .seed = training.seed};
   if (absl::Status status = recommend::Check(options); !status.ok()) return status;
-  if (likings.empty()) return absl::InvalidArgumentError("there are no scores to learn from");
+  if (likings.empty()) return absl::InvalidArgumentError("training needs at least one score");
   std::vector<uint64_t> users, items;
   for (const Liking& one : likings) users.push_back(one.user), items.push_back(one.item);
   users = Distinct(std::move(users)), items = Distinct(std::move(items));

@@ -88,7 +88,7 @@ TEST(TasteModel, LearnsFromItemsThatUsersTook) {
 
   std::vector<Liking> all = {{1, 2, 1}};
   AddOthers(3, 1, &all);
-  EXPECT_EQ(all.size(), 1u) << "there is no other pair";
+  EXPECT_EQ(all.size(), 1u) << "the only pair";
 }
 
 TEST(TasteModel, RefusesWhatItCannotLearnFrom) {

@@ -66,7 +66,7 @@ struct TagsService final : Tags::CoroutineService {
     absl::Status status = s.Query("SELECT tag FROM tags WHERE product = ?1", {request.product()},
                                   [&](const SqlRow& row) { before.emplace(row.Text(0)); });
     for (const std::string& tag : before) {
-      if (!status.ok() || after.erase(tag) > 0) continue;  // those that stay
+      if (!status.ok() || after.erase(tag) > 0) continue;  // the tag stays
       status = s.Execute("DELETE FROM tags WHERE product = ?1 AND tag = ?2", {request.product(), tag});
       if (status.ok()) status = s.Execute("UPDATE counts SET products = products - 1 WHERE tag = ?1", {tag});
     }

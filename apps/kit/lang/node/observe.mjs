@@ -55,7 +55,7 @@ export class Tracer {
 
   async send() {
     while (this.spans.length > 0) {
-      await new Promise(setImmediate); // those of this turn go together
+      await new Promise(setImmediate); // the spans of this turn go together
       const scope = { scope: { name: "curtail" }, spans: this.spans.splice(0) };
       const resource = { attributes: [attribute("service.name", { stringValue: this.service })] };
       const body = JSON.stringify({ resourceSpans: [{ resource, scopeSpans: [scope] }] }), headers = { "content-type": "application/json" };
