@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// parallel.h - splits a pass over rows among threads while a process loads, and says how far it is.
+// parallel.h - splits a pass over rows among threads, and says how far it is.
 //
-// Only for start-up and offline tools; nothing here runs once a service answers requests.
+// For start-up, offline tools and threads of their own; nothing here runs on a thread that answers requests.
 #pragma once
 
 #include <atomic>

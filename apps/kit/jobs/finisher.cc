@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "curtail/base/boundary.h"
 #include "curtail/base/clock.h"
 
 namespace curtail::apps {
@@ -24,7 +25,8 @@ void Finisher::Work() {
   while (true) {
     uint32_t ticket = wake_.Ticket();
     if (stopping()) return;
-    const bool done = round_(stopping).ok();
+    bool done = false;
+    Contain("finisher", [&] { done = round_(stopping).ok(); });
     pause = done ? kFirstPause : std::min(2 * pause, kLastPause);
     const Deadline until = Deadline::In(done ? look_ : pause);
     wake_.Wait(ticket, until);

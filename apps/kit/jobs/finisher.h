@@ -24,6 +24,7 @@ namespace curtail::apps {
 class Finisher {
  public:
   // Tries everything on the list. OK: nothing is left. Returns early when `stopping()`. Runs on the thread, and may block.
+  // An exception counts as a failure.
   using Round = std::function<absl::Status(absl::FunctionRef<bool()> stopping)>;
 
   explicit Finisher(Round round, Nanos look = std::chrono::seconds(2))

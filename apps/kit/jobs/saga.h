@@ -24,6 +24,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -85,7 +86,8 @@ class Saga {
   Coroutine Replace(Context& ctx, const SagaRow& row, SagaRow* next);
   // Looks for a saga of `owner`; `row->id` stays 0 if there is none.
   Coroutine Find(Context& ctx, uint64_t owner, uint64_t id, SagaRow* row);
-  // Goes on with those whose callers have left them. Returns the first error; a refusal is none. May block. For one thread.
+  // Goes on with those whose callers have left them, some at a time. Returns an error if one was met; a refusal is none. May block. For
+  // one thread; asks `stopping` on others.
   absl::Status FinishAll(absl::FunctionRef<bool()> stopping);
 
  private:
@@ -94,6 +96,8 @@ class Saga {
   int64_t Now() const;
   // Lets rows be due that were begun when the clock was ahead: after a start, and once it was set back.
   absl::Status CatchUp();
+  // Takes all steps of `rows` that can be taken: S4.
+  absl::Status FinishThese(std::vector<SagaRow>& rows, absl::FunctionRef<bool()> stopping);
   absl::Status Keep(SqlSession& s, const Once& once, int again, const Admit& admit, SagaRow* row) const;
   // Writes `*next` in place of `row`, or sets it to what somebody else has written: S3.
   absl::Status Move(SqlSession& s, const SagaRow& row, SagaRow* next) const;

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <set>
@@ -16,6 +17,7 @@
 #include "apps/kit/once_testing.h"
 #include "apps/kit/run_here.h"
 #include "apps/kit/wall_clock.h"
+#include "curtail/base/mutex.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/temp_dir_testing.h"
 #include "curtail/base/testing.h"
@@ -58,7 +60,7 @@ class Agency {
             *db_, "trips", [this](Context& ctx, SagaRow& row) { return Step(ctx, row); }, callers_time,
             /*waits=*/kFlight,
             [this](SqlSession&, const SagaRow& next) {
-              moved.push_back(next.state);
+              Note(&moved, next.state);
               return ledger();
             }) {}
 
@@ -81,15 +83,22 @@ class Agency {
     return row;
   }
 
+  // Guarded by mu_ while FinishAll() runs.
   std::vector<std::string> asked;
   std::vector<int> moved;  // the states that were written
+  // Before a step `name`. On several threads at once.
+  std::function<absl::Status(std::string_view name)> journey = [](std::string_view) {
+    return absl::OkStatus();
+  };
   std::function<absl::Status()> ledger = [] { return absl::OkStatus(); };
   std::function<absl::Status()> desk = [] { return absl::OkStatus(); };
 
  private:
   Coroutine Step(Context&, SagaRow& row) {
-    asked.push_back(row.RequestName(row.state == kHotel ? "hotel" : "flight"));
-    absl::Status status = desk();
+    const std::string name = row.RequestName(row.state == kHotel ? "hotel" : "flight");
+    Note(&asked, name);
+    absl::Status status = journey(name);
+    status.Update(desk());
     if (absl::IsFailedPrecondition(status)) {
       row.state = kRefused;
       row.open = false;
@@ -101,7 +110,14 @@ class Agency {
     co_return status;
   }
 
+  template <class T>
+  void Note(std::vector<T>* all, const T& one) {
+    MutexLock lock(mu_);
+    all->push_back(one);
+  }
+
   const std::unique_ptr<SqlDatabase> db_;
+  Mutex mu_;
 
  public:
   Saga trips;
@@ -236,14 +252,33 @@ TEST_P(SagaTest, TheThreadFinishesAllThatItCan) {
     SagaRow row = NewTrip(id);
     ASSERT_TRUE(agency_.Begin(plain_, &row).ok());
   }
-  agency_.desk = [&] {
-    return agency_.asked.back().ends_with("5.0") ? absl::UnavailableError("closed") : absl::OkStatus();
+  agency_.journey = [](std::string_view name) {
+    return name.ends_with("5.0") ? absl::UnavailableError("closed") : absl::OkStatus();
   };
   EXPECT_TRUE(absl::IsUnavailable(agency_.FinishAll()));
-  agency_.desk = [] { return absl::OkStatus(); };
+  agency_.journey = [](std::string_view) { return absl::OkStatus(); };
   agency_.asked.clear();
   ASSERT_TRUE(agency_.FinishAll().ok());
   EXPECT_EQ(agency_.asked.size(), 2 * kTrips / 10);
+}
+
+// Property: a step that waits for a silent service delays few other sagas.
+TEST_P(SagaTest, TheThreadFinishesSomeBesideEachOther) {
+  constexpr int kTrips = 4;
+  for (uint64_t id = 1; id <= kTrips; ++id) {
+    SagaRow row = NewTrip(id);
+    ASSERT_TRUE(agency_.Begin(plain_, &row).ok());
+  }
+  std::atomic<int> travelling{0};
+  agency_.journey = [&](std::string_view) {
+    ++travelling;
+    const Deadline deadline = Deadline::In(kMaxTestWait);
+    while (travelling < kTrips && !deadline.Expired()) BetweenLooks();
+    EXPECT_GE(travelling, kTrips);
+    return absl::OkStatus();
+  };
+  EXPECT_TRUE(agency_.FinishAll().ok());
+  EXPECT_EQ(agency_.asked.size(), 2u * kTrips);
 }
 
 TEST_P(SagaTest, ARefusalEndsARoundAndARepetitionBeginsTheNext) {
