@@ -145,6 +145,9 @@ TEST_F(GatewayStreamTest, LinesOfJsonAreTheRequestsOfAClientThatStreams) {
   for (int i = 0; i < 3000; ++i) lines += Join("{\"title\":\"", std::string(1000, 't'), "\"}\n");
   EXPECT_THAT(Ask("POST /v1/donations", lines, kLinesType),
               EndsWith("{\"books\":3000,\"bytes\":\"3000000\"}"));
+  EXPECT_THAT(
+      Ask("POST /v1/donations", Join("{\"title\":\"", std::string(256u << 10, 't'), "\"}\n"), kLinesType),
+      AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("and may have 262144; send longer messages by gRPC")));
 }
 
 TEST_F(GatewayStreamTest, BothMayStream) {

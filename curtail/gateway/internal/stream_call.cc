@@ -11,12 +11,15 @@
 #include <algorithm>
 
 #include "curtail/base/boundary.h"
+#include "curtail/base/strings.h"
 
 namespace curtail::gateway::internal {
 namespace {
 
 constexpr size_t kMaxUnsent = 128u << 10;
 constexpr size_t kMaxReplies = 64u << 10;
+// A line of requests; the gateway's only thread reads it at one go.
+constexpr size_t kMaxLine = 256u << 10;
 
 }  // namespace
 
@@ -31,6 +34,10 @@ absl::StatusOr<bool> RequestSource::Next(std::string* message) {
     const std::string_view line = std::string_view(body_).substr(at_, end - at_);
     at_ = end + 1;
     if (line.find_first_not_of(kSpace) == std::string_view::npos) continue;
+    if (line.size() > kMaxLine)
+      return absl::InvalidArgumentError(Join("a line of the stream has ", line.size(),
+                                             " bytes, and may have ", kMaxLine,
+                                             "; send longer messages by gRPC"));
     absl::StatusOr<std::string> request = transcoder_->Request(match_, query_, line);
     if (!request.ok()) return request.status();
     *message = *std::move(request);
