@@ -96,6 +96,9 @@ class Book {
 absl::StatusOr<std::unique_ptr<Generator>> MakeGenerator(Protocol protocol, const std::string& address,
                                                          const Setup& setup) {
   if (protocol == Protocol::kGrpc) return MakeRpcGenerator(address, setup);
+#ifdef CURTAIL_BENCH_CAPNP
+  if (protocol == Protocol::kCapnp) return MakeCapnpGenerator(address, setup);
+#endif
   return MakeFrameGenerator(protocol, address, setup);
 }
 

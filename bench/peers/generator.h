@@ -40,10 +40,11 @@ class Generator {
 // The generator for a mid-tier at `address` that speaks `protocol`.
 absl::StatusOr<std::unique_ptr<Generator>> MakeGenerator(Protocol protocol, const std::string& address,
                                                          const Setup& setup);
-// For all but gRPC, and for gRPC.
+// For raw sockets and Thrift, for gRPC, and for Cap'n Proto.
 absl::StatusOr<std::unique_ptr<Generator>> MakeFrameGenerator(Protocol protocol, const std::string& address,
                                                               const Setup& setup);
 std::unique_ptr<Generator> MakeRpcGenerator(const std::string& address, const Setup& setup);
+absl::StatusOr<std::unique_ptr<Generator>> MakeCapnpGenerator(const std::string& address, const Setup& setup);
 
 // A call of Query as Thrift's framed binary protocol has it; kThriftIdOffset is where its id stands.
 std::string ThriftRequest(size_t payload);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// stack.h - one way to build the two servers of the fan-out: raw sockets, curtail, grpc++, Thrift; or a program of
+// stack.h - one way to build the two servers of the fan-out: raw sockets, curtail, grpc++, Thrift, Cap'n Proto; or a program of
 // its own, in another language.
 //
 // A Stack runs in a process of its own, as mid-tier or as leaf; `peers --role` starts it. Every stack answers a
@@ -23,6 +23,7 @@ enum class Protocol {
   kRawConnections,     // one request at a time on each of many connections
   kRawPipelined,       // many requests on one connection
   kThriftConnections,  // framed binary protocol, one request at a time on each of many connections
+  kCapnp,              // Cap'n Proto RPC, many requests on one connection
   kGrpc,
 };
 
@@ -68,5 +69,6 @@ std::unique_ptr<Stack> MakeGrpcCallback();
 std::unique_ptr<Stack> MakeGrpcQueue(bool dispatch);
 std::unique_ptr<Stack> MakeThriftAsync();
 std::unique_ptr<Stack> MakeThriftFiber();
+std::unique_ptr<Stack> MakeCapnp();
 
 }  // namespace curtail::bench

@@ -42,6 +42,11 @@ constexpr char kNoThriftFiber[] = "";
 #else
 constexpr char kNoThriftFiber[] = "not built: no libthrift-dev, thrift-compiler and libboost-fiber-dev";
 #endif
+#ifdef CURTAIL_BENCH_CAPNP
+constexpr char kNoCapnp[] = "";
+#else
+constexpr char kNoCapnp[] = "not built: no libcapnp-dev and capnproto";
+#endif
 
 struct Known {
   const char* name;
@@ -62,6 +67,7 @@ constexpr Known kKnown[] = {
     {"tonic-current", Protocol::kGrpc, "tonic", ""},
     {"thrift-async", Protocol::kThriftConnections, nullptr, kNoThrift},
     {"thrift-fiber", Protocol::kThriftConnections, nullptr, kNoThriftFiber},
+    {"capnp", Protocol::kCapnp, nullptr, kNoCapnp},
 };
 
 // Where the program is, or why it is not.
@@ -132,6 +138,9 @@ absl::StatusOr<std::unique_ptr<Stack>> MakeStack(absl::string_view name, const s
 #endif
 #ifdef CURTAIL_BENCH_THRIFT_FIBER
   if (name == "thrift-fiber") return MakeThriftFiber();
+#endif
+#ifdef CURTAIL_BENCH_CAPNP
+  if (name == "capnp") return MakeCapnp();
 #endif
   return UnknownStack(name);
 }
