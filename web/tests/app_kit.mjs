@@ -50,7 +50,11 @@ export async function play(curtail, application, title, settings, story, form = 
     browser = await launch();
     const [ann, bob] = [await openPage(browser, url, said), await openPage(browser, url, said)];
     for (const page of [ann, bob]) page.on("request", (request) => assert.ok(request.url().startsWith(url) || ["data:", `blob:${url}`].some((own) => request.url().startsWith(own)), request.url()));
-    await story({ ann, bob, browser, env, url, addressOf });
+    await story({ ann, bob, browser, env, url, addressOf }).catch(async (error) => {
+      for (const page of [ann, bob]) console.error(`at ${page.url()}:`, await problem(page).allTextContents().catch(String));
+      console.error("consoles:", said);
+      throw error;
+    });
     assert.deepEqual(said, [], "the console");
     await expectNoInlineScript(bob, title);
   } finally {
