@@ -22,8 +22,8 @@ namespace {
 // What the library's functions throw, as a status.
 template <class F>
 absl::Status Run(F&& f) {
-  if (kj::Maybe<kj::Exception> thrown = kj::runCatchingExceptions(std::forward<F>(f)))
-    return absl::UnavailableError(KJ_ASSERT_NONNULL(thrown).getDescription().cStr());
+  KJ_IF_MAYBE (thrown, kj::runCatchingExceptions(std::forward<F>(f)))
+    return absl::UnavailableError(thrown->getDescription().cStr());
   return absl::OkStatus();
 }
 
@@ -51,7 +51,7 @@ class Peer {
   }
 
  private:
-  const kj::Own<kj::AsyncIoStream> stream_;
+  kj::Own<kj::AsyncIoStream> stream_;
   capnp::TwoPartyClient client_;
 };
 
@@ -99,7 +99,7 @@ class CapnpStack final : public Stack {
     return Run([&] {
       kj::AsyncIoContext io = kj::setupAsyncIo();
       capnp::TwoPartyServer server(make(io));
-      const kj::Own<kj::ConnectionReceiver> listener =
+      kj::Own<kj::ConnectionReceiver> listener =
           io.provider->getNetwork().parseAddress("127.0.0.1:0").wait(io.waitScope)->listen();
       ready(absl::StrCat("127.0.0.1:", listener->getPort()));
       server.listen(*listener).wait(io.waitScope);
@@ -115,6 +115,8 @@ class CapnpGenerator final : public Generator, private kj::TaskSet::ErrorHandler
       mids_.push_back(peers_.back()->As<capnp_peer::Mid>());
     }
   }
+
+  ~CapnpGenerator() noexcept override = default;  // the members' may throw
 
   uint32_t slots() const override { return 2048; }
   bool in_turn() const override { return false; }
