@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <list>
 #include <map>
+#include <memory>
+#include <optional>
 #include <set>
 
 #include "curtail/base/mutex.h"
@@ -188,16 +190,19 @@ class ReflectionService final : public Service {
   class Streams {
     struct Open {
       Context& context;
-      bool gone = false;
+      bool gone = false;  // another stream has its place
     };
 
    public:
     // A Place is of one stream, which it does not outlive. The stream that comes when there are too many takes that of
-    // the first, which is cancelled: that blocks nothing.
+    // the first, which is cancelled: that blocks nothing. A client that has its share gets none.
     class Place {
      public:
       Place(Streams& all, Context& context) : all_(all) {
         MutexLock lock(all.mu_);
+        const auto of_client = std::ranges::count(all.open_, context.peer(),
+                                                  [](const Open& open) { return open.context.peer(); });
+        if (of_client >= kMostReflectionStreamsOfClient) return;
         if (all.open_.size() >= kMostReflectionStreams) {
           const auto first = std::ranges::find(all.open_, false, &Open::gone);
           if (first != all.open_.end()) first->gone = true, first->context.Cancel();
@@ -206,24 +211,25 @@ class ReflectionService final : public Service {
       }
       ~Place() {
         MutexLock lock(all_.mu_);
-        all_.open_.erase(at_);
+        if (at_) all_.open_.erase(*at_);
       }
       Place(const Place&) = delete;
       Place& operator=(const Place&) = delete;
 
+      bool taken() const { return at_.has_value(); }
       void Asks() {
         MutexLock lock(all_.mu_);
-        all_.open_.splice(all_.open_.end(), all_.open_, at_);
+        all_.open_.splice(all_.open_.end(), all_.open_, *at_);
       }
       // Another stream has taken it.
       bool gone() const {
         MutexLock lock(all_.mu_);
-        return at_->gone;
+        return at_ && (*at_)->gone;
       }
 
      private:
       Streams& all_;
-      std::list<Open>::iterator at_;
+      std::optional<std::list<Open>::iterator> at_;
     };
 
    private:
@@ -233,6 +239,10 @@ class ReflectionService final : public Service {
 
   Coroutine Serve(Context& context, MessageStream& stream) {
     Streams::Place place(streams_, context);
+    if (!place.taken()) {
+      co_return absl::ResourceExhaustedError(Join("this connection has ", kMostReflectionStreamsOfClient,
+                                                  " streams of ", name_, ", and may have no more"));
+    }
     std::string request, reply;
     while (co_await StepAwaiter(stream, StreamStep::Kind::kRead, &request)) {
       place.Asks();

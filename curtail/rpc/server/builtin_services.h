@@ -24,8 +24,8 @@ std::unique_ptr<Service> NewHealthService(std::vector<std::string> names, std::f
 // grpc.reflection.v1 and v1alpha ServerReflection, over the descriptors linked into the program. `names` are the services
 // to list; `health` says that Health is served too. Of services, only the methods for whose path served() holds exist.
 // Each of the two has kMostReflectionStreams at once. Beyond, the one whose last request is longest ago ends with
-// RESOURCE_EXHAUSTED.
-inline constexpr int kMostReflectionStreams = 16;
+// RESOURCE_EXHAUSTED; so does each beyond kMostReflectionStreamsOfClient of a connection.
+inline constexpr int kMostReflectionStreams = 16, kMostReflectionStreamsOfClient = 4;
 std::vector<std::unique_ptr<Service>> NewReflectionServices(
     std::vector<std::string> names, bool health, std::function<bool(std::string_view path)> served);
 

@@ -49,6 +49,8 @@ class ReflectionTest : public MidTier {
       co_return absl::OkStatus();
     });
   }
+  // A new connection for later streams.
+  void Connect() { channel_ = std::make_unique<Channel>(&front_, mid_->addresses()[0]); }
   std::unique_ptr<ClientStreamCall> Open(Context& ctx, std::string_view path = kV1) {
     return internal::OpenStream(ctx, *channel_, path);
   }
@@ -123,8 +125,15 @@ TEST_P(ReflectionTest, EndsWithItsDeadlineAndWithItsClient) {
 TEST_P(ReflectionTest, HasFewStreamsAtOnce) {
   Serve();
   Context ctx(kMaxTestWait);
+  std::vector<std::unique_ptr<Channel>> clients;
   std::vector<std::unique_ptr<ClientStreamCall>> held;
-  while (held.size() < internal::kMostReflectionStreams) held.push_back(Hold(ctx));
+  while (held.size() < internal::kMostReflectionStreams) {
+    clients.push_back(std::move(channel_));
+    Connect();
+    for (int i = 0; i < internal::kMostReflectionStreamsOfClient; ++i) held.push_back(Hold(ctx));
+  }
+  clients.push_back(std::move(channel_));
+  Connect();
   const auto newcomer = Hold(ctx);
   EXPECT_EQ(held.front()->Finish(),
             absl::ResourceExhaustedError(
@@ -133,6 +142,19 @@ TEST_P(ReflectionTest, HasFewStreamsAtOnce) {
   EXPECT_TRUE(Hold(ctx, kV1Alpha)->Finish().ok());
   EXPECT_TRUE(Run("x").ok());
   EXPECT_TRUE(held.back()->Finish().ok());
+  EXPECT_TRUE(Hold(ctx)->Finish().ok());
+}
+
+TEST_P(ReflectionTest, AConnectionHasFewStreams) {
+  Serve();
+  Context ctx(kMaxTestWait);
+  std::vector<std::unique_ptr<ClientStreamCall>> held;
+  while (held.size() < internal::kMostReflectionStreamsOfClient) held.push_back(Hold(ctx));
+  EXPECT_EQ(Open(ctx)->Finish(),
+            absl::ResourceExhaustedError(
+                "this connection has 4 streams of grpc.reflection.v1.ServerReflection, and "
+                "may have no more"));
+  EXPECT_TRUE(held.front()->Finish().ok());
   EXPECT_TRUE(Hold(ctx)->Finish().ok());
 }
 
