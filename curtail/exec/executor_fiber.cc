@@ -17,7 +17,9 @@
 //      a batch send leaves together, so large batches share writes. If the look before took longer, the batch may last
 //      twice as long: what many peers send at once is answered before more is read.
 //  F4  Fibers that are ready go before requests that have not begun. But after one has yielded (Fiber::YieldIfLong),
-//      and so is ready again, the thread looks for events, and begins as many as kFresh requests first.
+//      and so is ready again, the thread looks for events, and begins as many as kFresh requests first. After a look
+//      that took long the batch goes on, and requests begin first for half of its time: else streams of many messages,
+//      which yield, would let it look again and again, and hold up all that it has received.
 #include <algorithm>
 
 #include "curtail/exec/executor.h"
@@ -31,6 +33,13 @@ constexpr int kSlowBatch = 16;
 constexpr Nanos kBatchTime = std::chrono::microseconds(100);
 constexpr Nanos kMaxBatchTime = std::chrono::milliseconds(20);
 constexpr int kFresh = 8;
+
+// A part of the time of a batch that follows a long look is left: F3.
+template <class Thread>
+bool HasTime(const Thread& self, int part) {
+  return self.batch_time > kBatchTime && self.batch_began != TimePoint() &&
+         Now() - self.batch_began < self.batch_time / part;
+}
 
 }  // namespace
 
@@ -65,7 +74,7 @@ void Executor::StepFibers(Thread& self) {
   const uint64_t yields = self.loop_owner->yields();
   if (self.steps < kBatch && RunFibers(self, serving)) {
     const bool yielded = self.loop_owner->yields() != yields;
-    self.steps = yielded ? kBatch : self.steps + 1;
+    self.steps = yielded && !HasTime(self, 1) ? kBatch : self.steps + 1;
     self.fair = self.fair || yielded;  // F4
     return;
   }
@@ -79,7 +88,7 @@ void Executor::StepFibers(Thread& self) {
 bool Executor::RunFibers(Thread& self, bool serving) {
   FiberLoop& loop = *self.loop_owner;
   const bool ready = loop.HasReady();
-  const bool fresh_first = self.fair && self.steps < kFresh;
+  const bool fresh_first = self.fair && (self.steps < kFresh || HasTime(self, 2));
   TimePoint now;
   const Order::Next next =
       (!ready || fresh_first) && serving && !loop.full() ? Pop(reception_, &now) : Order::Next();

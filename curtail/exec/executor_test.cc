@@ -128,15 +128,20 @@ void SpinFor(Nanos cpu) {
 
 class SpinningTask final : public Task {
  public:
-  SpinningTask(Counter* counter, Nanos time) : counter_(counter), time_(time) {}
+  SpinningTask(Counter* counter, Nanos time, bool yields) : counter_(counter), time_(time), yields_(yields) {}
   void Run(const WaitHint&) override {
-    SpinFor(time_);
+    const int parts = yields_ ? 16 : 1;
+    for (int i = 0; i < parts; ++i) {
+      SpinFor(time_ / parts);
+      if (yields_) Fiber::YieldIfLong();
+    }
     counter_->Add();
   }
 
  private:
   Counter* const counter_;
   const Nanos time_;
+  const bool yields_;
 };
 
 // The requests that a flood brings whenever the thread looks at it, and what they and the look take.
@@ -145,6 +150,7 @@ struct Flood {
   int per_look;
   Nanos look;
   Nanos request;
+  bool yields = false;  // if it is long
 };
 
 class FloodReceiver final : public FakeReceiver {
@@ -152,7 +158,8 @@ class FloodReceiver final : public FakeReceiver {
   FloodReceiver(const Flood& flood, Counter* counter)
       : flood_(flood),
         counter_(counter),
-        tasks_(static_cast<size_t>(flood.looks * flood.per_look), SpinningTask(counter, flood.request)) {}
+        tasks_(static_cast<size_t>(flood.looks * flood.per_look),
+               SpinningTask(counter, flood.request, flood.yields)) {}
 
   void Handle(const std::vector<Poller::Ready>&, TaskList* ready) override {
     if (looks_ == flood_.looks) return;
@@ -179,7 +186,8 @@ class FloodReceiver final : public FakeReceiver {
 TEST(ExecutorFiber, RequestsThatComeFastDoNotPileUp) {
   using std::chrono::microseconds;
   for (const Flood& flood : {Flood{100, 100, microseconds(1000), microseconds(0)},
-                             Flood{60, 20, microseconds(4000), microseconds(300)}}) {
+                             Flood{60, 20, microseconds(4000), microseconds(300)},
+                             Flood{60, 20, microseconds(4000), microseconds(300), true}}) {
     Counter counter;
     FloodReceiver receiver(flood, &counter);
     Executor executor(*Config::Parse("FIB1"), {.max_threads = 0}, &receiver, &receiver, nullptr);
