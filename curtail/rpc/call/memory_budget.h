@@ -64,8 +64,8 @@ class MemoryBudget {
 // The messages of one connection, as they are parsed. Thread-safe.
 class ParsedCharge {
  public:
-  // A message may consist of one object for each so many bytes of the longest one: 131,072 by default.
-  static constexpr size_t kBytesOfObject = 256;
+  // A message may consist of one object for each so many bytes of the longest one: a quarter of a million by default.
+  static constexpr size_t kBytesOfObject = 128;
   // The messages of a connection have so many, and two for each byte that came: only compression makes more of it.
   static constexpr uint64_t kFreeObjects = 16u << 10;
 
