@@ -19,7 +19,7 @@
 namespace curtail::bench {
 namespace {
 
-// What the library's functions throw, as a status.
+// Turns what the library throws into a status.
 template <class F>
 absl::Status Run(F&& f) {
   KJ_IF_MAYBE (thrown, kj::runCatchingExceptions(std::forward<F>(f)))
