@@ -142,8 +142,8 @@ absl::StatusOr<LoadResult> RunOpenLoop(const RunOptions& options, const Workload
   plan.realtime = realtime.active();
   internal::Driver driver(options, workload, std::move(plan), &schedule.curve());
   if (absl::Status status = driver.Preflight(); !status.ok()) return status;
+  if (absl::Status status = driver.Start(); !status.ok()) return status;
 
-  driver.Start();
   SendOnSchedule(driver, schedule.arrivals(), options.warmup);
   // Idle until the end of the window, so that its rates are over the time that was planned.
   while (driver.Elapsed() < schedule.length() && !driver.Stopped() && !driver.AllSent())
@@ -166,9 +166,9 @@ absl::StatusOr<LoadResult> RunClosedLoop(const RunOptions& options, const Worklo
   internal::Driver driver(options, workload, PlanClosedLoop(options, workload, outstanding, duration),
                           nullptr);
   if (absl::Status status = driver.Preflight(); !status.ok()) return status;
+  if (absl::Status status = driver.Start(); !status.ok()) return status;
 
   const Nanos length = options.warmup + duration;
-  driver.Start();
   uint64_t next = driver.first_index();
   Nanos now = driver.Elapsed();
   const auto free = [&] {

@@ -49,6 +49,9 @@ struct RunOptions : TargetOptions {
   // sends requests 1, 5, 9, ... of the workload.
   uint64_t threads = 1;
   uint64_t thread = 0;
+  // When the run starts, which several generators agree on. By default as soon as the targets have
+  // answered.
+  std::optional<TimePoint> start_at;
   // Sent with every request.
   Metadata metadata;
   // Draws the metadata of each request, in place of `metadata`, if not null.
@@ -103,9 +106,10 @@ LoadPlan PlanClosedLoop(const RunOptions& options, const Workload& workload, int
 // Before the run one request a connection is made, which it does not count; none if
 // options.requests says how many there are, and they are single calls of no known application.
 // Errors: UNAVAILABLE (no connection), UNIMPLEMENTED (of every first call to a target),
-// INVALID_ARGUMENT (options, or the target is not an address), FAILED_PRECONDITION
-// (first_must_succeed: a method's first request did not, for a reason that is not of the moment). A
-// server that answers with another status, or stands still, is there: the run counts it.
+// INVALID_ARGUMENT (options, start_at has passed, or the target is not an address),
+// FAILED_PRECONDITION (first_must_succeed: a method's first request did not, for a reason that is
+// not of the moment), CANCELLED (options.stop, before the start). A server that answers with
+// another status, or stands still, is there: the run counts it.
 absl::StatusOr<LoadResult> RunOpenLoop(const RunOptions& options, const Workload& workload,
                                        const Schedule& schedule);
 

@@ -71,6 +71,25 @@ TEST_F(RunnerTest, AThreadSendsItsShareOfTheRequests) {
   EXPECT_THAT(workload.indexes, testing::ElementsAre(1, 4, 7, 10, 13));
 }
 
+TEST_F(RunnerTest, StartsWhenItIsTold) {
+  RunOptions options = Options(Serve());
+  options.start_at = Now() + milliseconds(200);
+  const absl::StatusOr<LoadResult> r = RunClosedLoop(options, Numbers(), 1, milliseconds(10));
+  ASSERT_TRUE(r.ok()) << r.status();
+  EXPECT_GE(Now(), *options.start_at + milliseconds(10));
+  EXPECT_GT(r->ok, 0u);
+  const Nanos wall = std::chrono::system_clock::now().time_since_epoch();
+  EXPECT_LT(r->started, wall);
+  EXPECT_GT(r->started, wall - kMaxTestWait);
+  EXPECT_TRUE(absl::IsInvalidArgument(RunClosedLoop(options, Numbers(), 1, milliseconds(10)).status()))
+      << "that time has passed";
+  options.start_at = Now() + std::chrono::hours(1);
+  const std::atomic<bool> stop{true};
+  options.stop = &stop;
+  options.requests = 1;  // no call before the run
+  EXPECT_TRUE(absl::IsCancelled(RunClosedLoop(options, Numbers(), 1, milliseconds(10)).status()));
+}
+
 TEST_F(RunnerTest, ChecksEveryReplyInTheWindow) {
   RunOptions options = Options(Serve());
   auto checks = ReplyChecks::OfBodies({R"(. contains "ok:")", R"(. contains "7")"});

@@ -3,10 +3,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <map>
 #include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "curtail/load/report/report.h"
 
 namespace curtail {
 namespace {
+
+constexpr double kMaxApart = 0.01;  // starts, of the measured window
 
 void AddParts(const std::vector<PartResult>& from, std::vector<PartResult>* to) {
   for (const PartResult& part : from) {
@@ -63,6 +71,8 @@ void Worse(const std::optional<double>& from, std::optional<double>* to) {
 void AddCounters(const LoadResult& part, LoadResult* all) {
   all->measured = std::max(all->measured, part.measured);
   all->interrupted |= part.interrupted;
+  if (part.started > Nanos::zero() && (all->started == Nanos::zero() || part.started < all->started))
+    all->started = part.started;
   all->scheduled += part.scheduled;
   all->sent += part.sent;
   all->ok += part.ok;
@@ -101,6 +111,70 @@ std::vector<std::string> OwnWarnings(LoadResult part) {
   return own;
 }
 
+// The plan of all shares. Those of one test have the same; a run's priority and spin are its generator's.
+LoadPlan WholePlan(LoadPlan share) {
+  share.share = 0;
+  share.realtime = false;
+  share.spin = Nanos::zero();
+  return share;
+}
+
+absl::Status CheckShares(const std::vector<ShareReport>& parts) {
+  const LoadPlan whole = WholePlan(parts.front().report.runs.front().plan);
+  std::map<int, std::string> names;  // by share
+  for (const auto& [name, report] : parts) {
+    const LoadPlan& plan = report.runs.front().plan;
+    if (plan.share == 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, " is not a share of a run: curtail load --share 1/2 and 2/2 make two"));
+    }
+    if (WholePlan(plan) != whole) {
+      return absl::InvalidArgumentError(absl::StrCat(name, " is of another plan than ", parts.front().name,
+                                                     ": \"", PlanText(WholePlan(plan)), "\", not \"",
+                                                     PlanText(whole), "\""));
+    }
+    if (const auto [known, added] = names.emplace(plan.share, name); !added) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, " and ", known->second, " are both share ", plan.share, " of ", plan.shares));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Why run number `number` of the shares says nothing about the whole.
+std::vector<std::string> ReasonsAgainst(const std::vector<ShareReport>& parts, size_t number) {
+  std::vector<std::string> reasons;
+  std::map<int, const LoadResult*> runs;  // by share
+  const auto add = [&](const std::string& name, absl::string_view why) {
+    reasons.push_back(absl::StrCat(name, ": ", why));
+  };
+  const ShareReport* first = nullptr;
+  for (const ShareReport& part : parts) {
+    if (part.report.runs.size() <= number) continue;
+    const LoadResult& run = part.report.runs[number];
+    runs[run.plan.share] = &run;
+    for (const std::string& reason : run.invalid) add(part.name, reason);
+    if (run.interrupted) {
+      add(part.name, absl::StrFormat("it was interrupted after %.1f of %.1f s", InSeconds(run.measured),
+                                     InSeconds(run.plan.duration)));
+    }
+    if (first == nullptr) first = &part;
+    const double apart_s = std::abs(InSeconds(run.started - first->report.runs[number].started));
+    if (apart_s > kMaxApart * InSeconds(run.plan.duration)) {
+      add(part.name, absl::StrFormat("it started %.3f s from %s, and 1 %% of the window of %g s is allowed; "
+                                     "give all the same --start-at, and let their clocks agree",
+                                     apart_s, first->name, InSeconds(run.plan.duration)));
+    }
+  }
+  for (int share = 1; share <= parts.front().report.runs.front().plan.shares; ++share) {
+    if (runs.count(share) > 0) continue;
+    reasons.push_back(
+        absl::StrFormat("share %d of %d has no result: its generator sent nothing, or has ended early", share,
+                        parts.front().report.runs.front().plan.shares));
+  }
+  return reasons;
+}
+
 }  // namespace
 
 LoadResult JoinResults(LoadPlan plan, const std::vector<LoadResult>& parts) {
@@ -128,6 +202,24 @@ LoadResult JoinResults(LoadPlan plan, const std::vector<LoadResult>& parts) {
   Judge(all);
   all.warnings.insert(all.warnings.end(), warnings.begin(), warnings.end());
   return all;
+}
+
+absl::StatusOr<LoadReport> JoinReports(const std::vector<ShareReport>& parts) {
+  if (absl::Status status = CheckShares(parts); !status.ok()) return status;
+  size_t most = 0;
+  for (const ShareReport& part : parts) most = std::max(most, part.report.runs.size());
+  LoadReport whole;
+  whole.thresholds = parts.front().report.thresholds;
+  for (size_t number = 0; number < most; ++number) {
+    std::vector<LoadResult> runs;
+    for (const ShareReport& part : parts) {
+      if (number < part.report.runs.size()) runs.push_back(part.report.runs[number]);
+    }
+    LoadResult& run = whole.runs.emplace_back(JoinResults(WholePlan(runs.front().plan), runs));
+    const std::vector<std::string> reasons = ReasonsAgainst(parts, number);
+    run.invalid.insert(run.invalid.begin(), reasons.begin(), reasons.end());
+  }
+  return whole;
 }
 
 }  // namespace curtail

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curtail/load/report/join.h"
 
+#include "absl/strings/str_cat.h"
 #include "curtail/load/report/report_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -59,6 +60,101 @@ TEST(JoinResults, IsVoidWhereAPartWasLate) {
   Judge(late);
   ASSERT_FALSE(late.valid());
   EXPECT_FALSE(JoinResults(late.plan, {late, SampleRun(2)}).valid());
+}
+
+ShareReport Share(int share, int shares, int runs = 1) {
+  return {absl::StrCat(share, ".json"), SampleShare(share, shares, runs)};
+}
+
+// Why the first run of the joined parts is void.
+std::vector<std::string> Reasons(const std::vector<ShareReport>& parts) {
+  const absl::StatusOr<LoadReport> joined = JoinReports(parts);
+  EXPECT_TRUE(joined.ok()) << joined.status();
+  return joined.ok() ? joined->runs.front().invalid : std::vector<std::string>();
+}
+
+std::string Refusal(const std::vector<ShareReport>& parts) {
+  return std::string(JoinReports(parts).status().message());
+}
+
+TEST(JoinReports, AddsUpRunByRunInAnyOrder) {
+  const std::vector<ShareReport> parts = {Share(3, 3, 2), Share(1, 3, 2), Share(2, 3, 2)};
+  const absl::StatusOr<LoadReport> all = JoinReports(parts);
+  ASSERT_TRUE(all.ok()) << all.status();
+  ASSERT_EQ(all->runs.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    const LoadResult& run = all->runs[i];
+    EXPECT_THAT(run.invalid, testing::IsEmpty());
+    EXPECT_EQ(run.sent,
+              parts[0].report.runs[i].sent + parts[1].report.runs[i].sent + parts[2].report.runs[i].sent);
+    EXPECT_EQ(run.all.count(), run.sent);
+    EXPECT_EQ(run.plan.share, 0);
+    EXPECT_EQ(run.plan.seed, i);
+    EXPECT_EQ(run.started, parts[1].report.runs[i].started) << "the first of them";
+  }
+  EXPECT_THAT(PlanText(all->runs.front().plan), testing::HasSubstr("on each of 3 generators"));
+}
+
+TEST(JoinReports, IsVoidWithoutAShare) {
+  EXPECT_THAT(Reasons({Share(1, 3), Share(3, 3)}),
+              testing::ElementsAre(testing::StartsWith("share 2 of 3 has no result")));
+  const absl::StatusOr<LoadReport> all = JoinReports({Share(1, 2, 2), Share(2, 2, 1)});
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_TRUE(all->runs[0].valid());
+  EXPECT_THAT(all->runs[1].invalid, testing::ElementsAre(testing::StartsWith("share 2 of 2 has no result")));
+}
+
+TEST(JoinReports, IsVoidWhereAShareIsNot) {
+  std::vector<ShareReport> parts = {Share(1, 2), Share(2, 2)};
+  LoadResult& late = parts[1].report.runs.front();
+  late.send_lag.Record(std::chrono::milliseconds(50), late.send_lag.count() / 8);
+  Judge(late);
+  ASSERT_FALSE(late.valid());
+  EXPECT_THAT(Reasons(parts), testing::Contains(testing::StartsWith("2.json: the generator was late")));
+  parts[1] = Share(2, 2);
+  parts[1].report.runs.front().interrupted = true;
+  parts[1].report.runs.front().measured = std::chrono::seconds(3);
+  EXPECT_THAT(Reasons(parts), testing::ElementsAre("2.json: it was interrupted after 3.0 of 10.0 s"));
+}
+
+TEST(JoinReports, IsVoidWhereGeneratorsDidNotStartTogether) {
+  std::vector<ShareReport> parts = {Share(1, 2), Share(2, 2)};
+  Nanos& started = parts[1].report.runs.front().started;
+  started += std::chrono::milliseconds(99);
+  EXPECT_THAT(Reasons(parts), testing::IsEmpty()) << "100 ms of 10 s";
+  started += std::chrono::milliseconds(1);
+  EXPECT_THAT(Reasons(parts),
+              testing::ElementsAre(testing::StartsWith("2.json: it started 0.101 s from 1.json")));
+  started = Nanos(0);  // not known
+  EXPECT_THAT(Reasons(parts), testing::ElementsAre(testing::HasSubstr("--start-at")));
+}
+
+TEST(JoinReports, RefusesWhatIsNotOfOneTest) {
+  EXPECT_EQ(Refusal({Share(1, 2), Share(1, 2)}), "1.json and 1.json are both share 1 of 2");
+  EXPECT_THAT(Refusal({{"a.json", SampleReport(1)}, Share(1, 2)}),
+              testing::StartsWith("a.json is not a share"));
+  EXPECT_THAT(Refusal({Share(1, 2), Share(2, 3)}),
+              testing::StartsWith("2.json is of another plan than 1.json"));
+  std::vector<ShareReport> parts = {Share(1, 2), Share(2, 2)};
+  parts[1].report.runs.front().plan.seed = 7;
+  EXPECT_THAT(Refusal(parts), testing::HasSubstr("seed 7"));
+}
+
+TEST(JoinReports, JudgesAClosedLoopByTheThreadsOfAll) {
+  std::vector<ShareReport> parts = {Share(1, 2), Share(2, 2)};
+  for (ShareReport& part : parts) {
+    LoadResult& run = part.report.runs.front();
+    run.plan.arrivals = "closed";
+    run.plan.threads = 2;
+    run.cpu = run.spin + std::chrono::seconds(18);  // of 20
+    Judge(run);
+  }
+  EXPECT_THAT(Reasons(parts), testing::IsEmpty());
+  LoadResult& run = parts[0].report.runs.front();
+  run.cpu += std::chrono::seconds(2);
+  Judge(run);
+  EXPECT_THAT(Reasons(parts),
+              testing::Contains(testing::HasSubstr("1.json: the generator's thread was busy 100 %")));
 }
 
 }  // namespace

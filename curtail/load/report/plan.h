@@ -26,7 +26,10 @@ struct LoadPlan {
   int outstanding = 0;    // closed loop: requests kept in flight
   uint64_t seed = 0;
   int connections = 1;  // to each target, of each thread
-  int threads = 1;      // that send
+  int threads = 1;      // that send, of each generator
+  // Generators that send the run together, each a share of it, and which share this is. 0: all.
+  int shares = 1;
+  int share = 0;
   Nanos warmup{0};
   Nanos duration{0};      // of the measured window
   uint64_t requests = 0;  // after which it ends, if not before; 0: it does not
@@ -39,6 +42,10 @@ struct LoadPlan {
   std::vector<std::string> methods;  // names, where requests are of two or more; else none
   std::vector<std::string> checks;   // of every OK reply, as ReplyChecks have them
 
+  bool operator==(const LoadPlan&) const = default;
+
+  // The threads that send what this plan is the plan of: a share, or all.
+  int senders() const { return share == 0 ? threads * shares : threads; }
   bool closed() const { return arrivals == "closed"; }
   // The least that a failed request counts as: no request that succeeds takes longer. Each step of
   // a journey has the timeout.

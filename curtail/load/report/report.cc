@@ -219,10 +219,13 @@ std::string PlanText(const LoadPlan& plan) {
       plan.steps.empty() ? plan.workload : absl::StrCat("journey: ", absl::StrJoin(plan.steps, ", "));
   const std::string methods =
       plan.methods.empty() ? plan.method : absl::StrCat(plan.methods.size(), " methods");
+  const std::string shares = plan.shares == 1  ? ""
+                             : plan.share == 0 ? absl::StrCat(", on each of ", plan.shares, " generators")
+                                               : absl::StrCat(", share ", plan.share, " of ", plan.shares);
   return absl::StrFormat(
-      "%s%s at %s%s: %s; %d connection%s, %d thread%s; %s warm-up, then %s; timeout %s%s%s", methods,
+      "%s%s at %s%s: %s; %d connection%s, %d thread%s%s; %s warm-up, then %s; timeout %s%s%s", methods,
       what.empty() ? "" : absl::StrCat(" (", what, ")"), plan.target, plan.tls ? " over TLS" : "", how,
-      plan.connections, plan.connections == 1 ? "" : "s", plan.threads, plan.threads == 1 ? "" : "s",
+      plan.connections, plan.connections == 1 ? "" : "s", plan.threads, plan.threads == 1 ? "" : "s", shares,
       Seconds(plan.warmup), length, Seconds(plan.timeout), retries, checks);
 }
 

@@ -136,6 +136,8 @@ Json PlanJson(const LoadPlan& p) {
   if (p.requests > 0) json["requests"] = p.requests;
   if (p.retries > 0) json["retries"] = p.retries;
   if (p.threads > 1) json["threads"] = p.threads;
+  if (p.shares > 1) json["shares"] = p.shares;
+  if (p.share > 0) json["share"] = p.share;
   if (!p.steps.empty()) json["steps"] = p.steps;
   if (!p.methods.empty()) json["methods"] = p.methods;
   if (!p.checks.empty()) json["checks"] = p.checks;
@@ -203,6 +205,7 @@ Json PartsJson(const std::vector<PartResult>& parts) {
 void AddRun(const LoadResult& r, Json& json) {
   json["measured_s"] = Sec(r.measured);
   json["interrupted"] = r.interrupted;
+  if (r.started > Nanos::zero()) json["started_unix_us"] = r.started / std::chrono::microseconds(1);
   json["valid"] = r.valid();
   json["invalid_reasons"] = r.invalid;
   json["warnings"] = r.warnings;

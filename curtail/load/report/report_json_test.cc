@@ -48,6 +48,7 @@ TEST(ReportJson, IsCheckedByItsSchema) {
   KeepForSchemaTest("report-journeys", ReportJson(SampleJourneys()));
   KeepForSchemaTest("report-mix", ReportJson(SampleMix()));
   KeepForSchemaTest("report-checked", ReportJson(SampleChecked()));
+  KeepForSchemaTest("report-share", ReportJson(SampleShare(2, 3)));
   KeepForSchemaTest("result", ResultJson(SampleRun()));
 }
 
@@ -99,8 +100,8 @@ TEST(ReportJson, ShortThingsStandOnOneLine) {
 }
 
 TEST(ReadReport, GivesBackWhatWasWritten) {
-  std::vector<LoadReport> reports = {SampleReport(1),  SampleReport(3), EmptyReport(),
-                                     SampleJourneys(), SampleMix(),     SampleChecked()};
+  std::vector<LoadReport> reports = {SampleReport(1), SampleReport(3), EmptyReport(),    SampleJourneys(),
+                                     SampleMix(),     SampleChecked(), SampleShare(2, 3)};
   reports[0].runs[0].invalid.push_back("late");
   reports[0].runs[0].plan.retries = 2;
   reports[0].runs[0].retried = 3;

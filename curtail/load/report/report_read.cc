@@ -27,6 +27,8 @@ constexpr internal::JsonKind kKind{.name = "load report", .max_depth = 16, .max_
 constexpr size_t kMaxFile = size_t{128} << 20;
 constexpr size_t kMaxRuns = 1000;
 constexpr double kMaxRate = 1e12;
+constexpr int kMaxShares = 1000;
+constexpr uint64_t kLastUs = uint64_t{1} << 53;  // since 1970
 
 std::vector<std::string> ReadTexts(const JsonNode& node) {
   std::vector<std::string> texts;
@@ -54,6 +56,8 @@ LoadPlan ReadPlan(const JsonNode& node) {
     p.retries = static_cast<int>(node["retries"].Count(std::numeric_limits<int>::max()));
   if (node.Contains("threads"))
     p.threads = std::max(1, static_cast<int>(node["threads"].Count(std::numeric_limits<int>::max())));
+  if (node.Contains("shares")) p.shares = std::max(1, node["shares"].Int(kMaxShares));
+  if (node.Contains("share")) p.share = node["share"].Int(p.shares);
   if (node.Contains("steps")) p.steps = ReadTexts(node["steps"]);
   if (node.Contains("methods")) p.methods = ReadTexts(node["methods"]);
   if (node.Contains("checks")) p.checks = ReadTexts(node["checks"]);
@@ -152,6 +156,8 @@ LoadResult ReadRun(const JsonNode& node, const LoadPlan& plan) {
   r.plan.realtime = node["realtime"].Flag();
   r.measured = node["measured_s"].Sec();
   r.interrupted = node["interrupted"].Flag();
+  if (node.Contains("started_unix_us"))
+    r.started = std::chrono::microseconds(static_cast<int64_t>(node["started_unix_us"].Count(kLastUs)));
   ReadCounters(node, r);
   r.codes = ReadCounts(node["codes"]);
   r.errors = ReadCounts(node["errors"]);

@@ -139,6 +139,19 @@ LoadReport SampleMix() {
   return report;
 }
 
+LoadReport SampleShare(int share, int shares, int runs) {
+  LoadReport report = SampleReport(runs, static_cast<uint64_t>(share));
+  for (int i = 0; i < runs; ++i) {
+    LoadResult& run = report.runs[static_cast<size_t>(i)];
+    run.plan.seed = static_cast<uint64_t>(i);
+    run.plan.share = share;
+    run.plan.shares = shares;
+    run.started = seconds(1'769'860'800 + 20 * i) + milliseconds(share);
+    Judge(run);
+  }
+  return report;
+}
+
 ReportOrigin SampleOrigin() {
   ReportOrigin origin;
   origin.curtail_version = "1.2.3";

@@ -27,5 +27,7 @@ LoadReport SampleChecked();
 // A run of two methods, "Balance" and "Pay", with a threshold that holds and one that does not.
 LoadReport SampleMix();
 ReportOrigin SampleOrigin();
+// `runs` runs of share `share` of `shares`.
+LoadReport SampleShare(int share, int shares, int runs = 1);
 
 }  // namespace curtail

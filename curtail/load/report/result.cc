@@ -99,7 +99,7 @@ void Warn(LoadResult& result) {
 double Busy(const LoadResult& r) {
   return r.measured <= Nanos::zero() ? 0
                                      : static_cast<double>((r.cpu - r.spin).count()) /
-                                           static_cast<double>(r.measured.count()) / r.plan.threads;
+                                           static_cast<double>(r.measured.count()) / r.plan.senders();
 }
 
 }  // namespace

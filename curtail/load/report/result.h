@@ -90,6 +90,8 @@ struct LoadResult {
   // The real length of the measured window: shorter than planned when interrupted.
   Nanos measured{0};
   bool interrupted = false;
+  // The start of the warm-up, since 1970, in whole microseconds. 0: not known.
+  Nanos started{0};
 
   uint64_t scheduled = 0;  // due in the window (closed loop: sent)
   uint64_t sent = 0;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "curtail/load/drive/methods.h"
 
 namespace curtail::internal {
@@ -21,6 +22,7 @@ namespace {
 // How long a poll may last at most, so that a stop request is noticed.
 constexpr Nanos kLongestWait = std::chrono::milliseconds(50);
 constexpr Nanos kSecond = std::chrono::seconds(1);
+constexpr const char* kInterruptedBefore = "interrupted before the run began";
 
 Nanos ThreadCpu() {
   timespec t{};
@@ -136,7 +138,7 @@ absl::Status Driver::Preflight(bool strict) {
     return std::any_of(probes_.begin(), probes_.end(), [](const Probe& p) { return !p.done; });
   };
   while (under_way() && !Stopped()) client_->Poll(Deadline::In(kLongestWait));
-  if (under_way()) return absl::CancelledError("interrupted before the run began");
+  if (under_way()) return absl::CancelledError(kInterruptedBefore);
   for (size_t target = 0; target < targets; ++target) {
     if (absl::Status status = JudgeTarget(target); !status.ok()) return status;
   }
@@ -184,10 +186,21 @@ absl::Status Driver::JudgeRequests(bool strict) const {
   return absl::OkStatus();
 }
 
-void Driver::Start() {
+absl::Status Driver::Start() {
+  const TimePoint at = options_.start_at.value_or(Now());
+  if (const Nanos late = Now() - at; options_.start_at && late > Nanos::zero()) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("the time to start passed %.3f s before the targets had answered: choose a later one",
+                        InSeconds(late)));
+  }
+  while (Now() < at && !Stopped()) client_->Poll(Deadline::At(std::min(at, Now() + kLongestWait)));
+  if (options_.start_at && Stopped()) return absl::CancelledError(kInterruptedBefore);
   start_ = Now();
+  started_ = std::chrono::duration_cast<std::chrono::microseconds>(
+      std::chrono::system_clock::now().time_since_epoch());
   next_tick_ = kSecond;
   if (options_.observer != nullptr) options_.observer->Started(start_);
+  return absl::OkStatus();
 }
 
 Driver::Call* Driver::TakeCall() {
@@ -401,6 +414,7 @@ LoadResult Driver::Finish(Nanos end, bool interrupted) {
   recorder_.LastTick(now, DueUntil(now));
   LoadResult result = recorder_.Finish(end, interrupted, cpu_, spin_, sampler_.Check(poisson_));
   result.plan.spin = margin_.get();
+  result.started = started_;
   if (result.ok == 0 && result.failed > 0 && absl::IsDeadlineExceeded(first_failure_) &&
       result.codes.size() == 1)
     result.warnings.push_back(

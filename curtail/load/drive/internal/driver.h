@@ -33,8 +33,8 @@ class Driver {
 
   // One call a connection, to completion; none if options.requests says how many there may be. Errors: see runner.h; `strict` as TryEachMethod().
   absl::Status Preflight(bool strict = false);
-  // The run begins now.
-  void Start();
+  // The run begins now, or at options.start_at. Errors: see runner.h.
+  absl::Status Start();
   Nanos Elapsed() const { return Now() - start_; }
 
   // Starts request `number` of this thread, due at `intended`; or counts it as dropped when the limit of calls in flight is
@@ -111,6 +111,7 @@ class Driver {
   uint64_t first_measured_ = kNone;  // number of the first request in the measured window
   uint64_t first_index_ = 0;
   TimePoint start_;
+  Nanos started_{0};  // the same, since 1970
   Nanos next_tick_{0};
 
   // The message of request `prepared_number_`, when `prepared_`.
