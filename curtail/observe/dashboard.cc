@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curtail/observe/dashboard.h"
 
+#include "curtail/base/internal/json_document.h"
 #include "curtail/base/strings.h"
 #include "curtail/observe/dashboard_files.h"
-#include "nlohmann/json.hpp"
 
 namespace curtail::observe {
 namespace {
 
-using nlohmann::json;
+using Value = internal::Json;
+
+constexpr internal::JsonKind kStatus{.name = "status of a server", .max_depth = 8, .max_keys = 1000};
+constexpr int kStatusVersion = 1;
+constexpr int kDashboardVersion = 2;
 
 // The page loads what this port serves, and nothing else; no other page may frame it.
 constexpr std::string_view kPolicy =
@@ -29,28 +33,36 @@ HttpAdminPage File(std::string_view type, const EmbeddedFile& file) {
           }};
 }
 
+// Null without a status; then `error` may say why.
+Value ReadStatus(const std::string& text, std::string* error) {
+  if (text.empty()) return nullptr;
+  absl::StatusOr<Value> status = internal::ParseJson(text, kStatus);
+  absl::Status good = status.status();
+  if (good.ok()) good = internal::CheckSchemaVersion(*status, kStatus, kStatusVersion);
+  if (good.ok()) return *std::move(status);
+  *error = Join("/status.json ", Message(good));
+  return nullptr;
+}
+
+Value InstanceJson(const DashboardInstance& i) {
+  std::string error = i.error;
+  Value status = ReadStatus(i.status, &error);
+  return {{"name", i.name},       {"service", i.service},      {"state", i.state},
+          {"pid", i.pid},         {"address", i.address},      {"restarts", i.restarts},
+          {"problem", i.problem}, {"error", std::move(error)}, {"status", std::move(status)},
+          {"metrics", i.metrics}};
+}
+
 }  // namespace
 
 std::string DashboardJson(const DashboardView& view) {
-  json services = json::array();
+  Value services = Value::array();
   for (const DashboardService& s : view.services) {
     services.push_back({{"name", s.name}, {"calls", s.calls}, {"entry", s.entry}});
   }
-  json instances = json::array();
-  for (const DashboardInstance& i : view.instances) {
-    json pages = json::object();
-    for (const auto& [path, body] : i.pages) pages[path] = body;
-    instances.push_back({{"name", i.name},
-                         {"service", i.service},
-                         {"state", i.state},
-                         {"pid", i.pid},
-                         {"address", i.address},
-                         {"restarts", i.restarts},
-                         {"problem", i.problem},
-                         {"error", i.error},
-                         {"pages", std::move(pages)}});
-  }
-  json loads = json::array();
+  Value instances = Value::array();
+  for (const DashboardInstance& i : view.instances) instances.push_back(InstanceJson(i));
+  Value loads = Value::array();
   for (const DashboardLoad& l : view.loads) {
     loads.push_back({{"pid", l.pid},
                      {"command", l.command},
@@ -65,7 +77,7 @@ std::string DashboardJson(const DashboardView& view) {
                      {"p50_us", l.p50_us},
                      {"p99_us", l.p99_us}});
   }
-  const json document = {{"schema_version", 1},
+  const Value document = {{"schema_version", kDashboardVersion},
                          {"application", view.application},
                          {"sample", view.sample},
                          {"age_ms", view.age_ms},
@@ -73,7 +85,7 @@ std::string DashboardJson(const DashboardView& view) {
                          {"services", std::move(services)},
                          {"instances", std::move(instances)},
                          {"loads", std::move(loads)}};
-  return document.dump(-1, ' ', /*ensure_ascii=*/false, json::error_handler_t::replace) + "\n";
+  return internal::Compact(document) + "\n";
 }
 
 std::vector<HttpAdminPage> DashboardPages(std::string index) {

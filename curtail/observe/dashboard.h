@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "curtail/observe/http_admin.h"
@@ -30,9 +29,11 @@ struct DashboardInstance {
   std::string address;
   int restarts = 0;
   std::string problem;  // why it ended last
-  std::string error;    // why `pages` are missing; empty: they are not, or were not asked for
-  // "/status.json" and "/metrics" with their bodies.
-  std::vector<std::pair<std::string, std::string>> pages;
+  std::string error;    // why the next two are missing; empty: they are not, or were not asked for
+  // The bodies of its pages /status.json and /metrics, which a program of another make may have
+  // written; empty: none.
+  std::string status;
+  std::string metrics;
 };
 
 // A load generator that calls the application now.
@@ -62,7 +63,9 @@ struct DashboardView {
   std::vector<DashboardLoad> loads;
 };
 
-// "/dashboard.json": schema_version and the fields above; `pages` as an object of texts.
+// "/dashboard.json": schema_version and the fields above, as web/dashboard/document.ts has their
+// types. `status` is the object that its text holds. It is null, and `error` has the reason, where
+// the text is not a status of this version.
 std::string DashboardJson(const DashboardView& view);
 
 // "/" for browsers, and the files that it loads. Readers that take no gzip, such as curl, get `index` at "/".

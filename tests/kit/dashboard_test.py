@@ -60,9 +60,9 @@ def main(curtail, toy):
         assert ready["severity"] == "INFO" and ready["service"] == "dashboard", ready
         address = ready["address"]
         assert get(address, "/")[0] == 200
-        read = wait_for(address, lambda them: any("/metrics" in i["pages"] for i in them.values()))
+        read = wait_for(address, lambda them: any(i["metrics"] for i in them.values()))
         count = next(i for i in read.values() if i["service"] == "count")
-        assert count["state"] == "ready" and not count["error"] and "rpc_server" in count["pages"]["/metrics"], count
+        assert count["state"] == "ready" and not count["error"] and "rpc_server" in count["metrics"] and count["status"]["config"], count
         assert [read[name]["state"] for name in ("front", "store")] == ["external", "external"], read
         graph = json.loads(get(address, "/dashboard.json")[1])["services"]
         assert {"front": ["count", "store"], "count": [], "store": []} == {s["name"]: s["calls"] for s in graph}, graph

@@ -2,7 +2,7 @@
 // loads.ts - the load generators that call the application now.
 import { byId, element, head, replace } from "../common/dom";
 import { count, time } from "../common/format";
-import type { DashboardDocument, LoadDocument } from "./model";
+import type { DashboardDocument, LoadDocument } from "./document";
 
 const MAX_COMMAND = 120;
 
@@ -16,7 +16,7 @@ export function cellsOfLoad(load: LoadDocument): string[] {
 }
 
 export function drawLoads(document_: DashboardDocument): void {
-  const loads = document_.loads ?? [];
+  const loads = document_.loads;
   byId("loads-panel").hidden = document_.application === ""; // of a single server nobody knows its callers
   const note = loads.length === 0 ? `None runs: curtail load ${document_.application} --rps 100 is shown here while it does.` : `${loads.length} running; rates and times of the last second, from the intended send time.`;
   if (byId("loads-note").textContent !== note) byId("loads-note").textContent = note;

@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { callersFirst, layersOf } from "./map";
 import { histogramOf, parseMetrics, quantile } from "./metrics";
-import { HISTORY, Model, type DashboardDocument } from "./model";
+import type { DashboardDocument } from "./document";
+import { HISTORY, Model } from "./model";
 import { matches, tracesOf } from "./traces";
 
 test("metrics are read with their labels, and other lines are left out", () => {
@@ -23,13 +24,13 @@ test("a quantile is interpolated within its bucket", () => {
 });
 
 const documentAt = (calls: number, config: string, pid = 7, state = "ready"): DashboardDocument => ({
-  schema_version: 1, application: "shop", sample: calls, age_ms: 0, traces: false,
+  schema_version: 2, application: "shop", sample: calls, age_ms: 0, traces: false,
   services: [{ name: "cart", calls: [], entry: true }],
   loads: [],
-  instances: [{ name: "cart", service: "cart", state, pid, address: "", restarts: 0, problem: "", error: "", pages: state === "ready" ? {
-    "/metrics": `rpc_server_calls_total{rpc_service="a.B",rpc_method="C",rpc_response_status_code="OK"} ${calls}\nrpc_server_calls_total{rpc_service="grpc.health.v1.Health",rpc_method="Check",rpc_response_status_code="OK"} ${9 * calls}\n`,
-    "/status.json": JSON.stringify({ config, queued: 0, begun: calls, queue_wait_us: 0, policy: null, process: { threads: 1, voluntary_switches: 0, involuntary_switches: 0, cpu_us: 0, run_delay_us: 0 } }),
-  } : {} }],
+  instances: [{ name: "cart", service: "cart", state, pid, address: "", restarts: 0, problem: "", error: "", ...(state === "ready" ? {
+    metrics: `rpc_server_calls_total{rpc_service="a.B",rpc_method="C",rpc_response_status_code="OK"} ${calls}\nrpc_server_calls_total{rpc_service="grpc.health.v1.Health",rpc_method="Check",rpc_response_status_code="OK"} ${9 * calls}\n`,
+    status: { schema_version: 1, config, spinning_threads: 0, sleeping_threads: 0, fibers: 0, queued: 0, begun: calls, queue_wait_us: 0, max_queue_wait_us: 0, open_calls: 0, connections: 0, held_bytes: 0, fences: null, policy: null, process: { threads: 1, voluntary_switches: 0, involuntary_switches: 0, cpu_us: 0, run_delay_us: 0 } },
+  } : { metrics: "", status: null }) }],
 });
 
 test("rates are between samples, without health checks, and none across a restart", () => {

@@ -1,96 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // model.ts - what the page knows of the application: the last samples, bounded, and rates between them.
+import type { DashboardDocument, InstanceDocument, Status } from "./document";
 import { add, histogramOf, parseMetrics, quantile, type Histogram } from "./metrics";
-
-export interface InstanceDocument {
-  name: string;
-  service: string;
-  state: string;
-  pid: number;
-  address: string;
-  restarts: number;
-  problem: string;
-  error: string;
-  pages: Record<string, string>;
-}
-
-export interface LoadDocument {
-  pid: number;
-  command: string;
-  label: string;
-  elapsed_s: number;
-  total_s: number; // 0: open
-  ok: number;
-  failed: number;
-  in_flight: number;
-  due_per_s: number;
-  sent_per_s: number;
-  p50_us: number;
-  p99_us: number;
-}
-
-export interface DashboardDocument {
-  schema_version: number;
-  application: string;
-  sample: number;
-  age_ms: number;
-  traces: boolean;
-  services: { name: string; calls: string[]; entry: boolean }[];
-  instances: InstanceDocument[];
-  loads: LoadDocument[];
-}
-
-export interface FenceClass {
-  services: string;
-  permits: number;
-  in_use: number;
-  waiting: number;
-  begun: number;
-  queued: number;
-  refused: number;
-  borrowed: number;
-  shed: number;
-  late: number;
-  no_credit: number;
-}
-
-export interface Pool {
-  name: string;
-  threads: number;
-  active: number;
-  waiting: number;
-  parked: number;
-}
-
-export interface Decision {
-  ago_ms: number;
-  from: string;
-  to: string;
-  reason: string;
-  failure: string;
-}
-
-export interface Status {
-  config: string;
-  pools: Pool[];
-  spinning_threads: number;
-  sleeping_threads: number; // that the config does not use
-  fibers: number;
-  queued: number;
-  begun: number;
-  queue_wait_us: number;
-  max_queue_wait_us: number; // since the sample before
-  open_calls: number;
-  connections: number;
-  held_bytes: number;
-  held_up: { path: string; times: number; blocks: boolean }[];
-  limits: Record<string, number>;
-  fences: { mode: string; limiter: string; classes: FenceClass[]; undeclared: { method: string; service: string; times: number }[] } | null;
-  refusals: Record<string, number>;
-  credits?: { total: number; issued: number; accounts: number } | null;
-  policy: { name: string; switches_by_itself: boolean; rate_per_s: number; failures: number; last_failure: string; decisions: Decision[] } | null;
-  process: { threads: number; voluntary_switches: number; involuntary_switches: number; cpu_us: number; run_delay_us: number };
-}
 
 // Counters of an instance at one time.
 interface Counters {
@@ -156,9 +67,9 @@ const RESTART_SHOWN_S = 5; // a process may be back before it was seen to be gon
 const OWN = /^(grpc\.|curtail\.admin\.)/;
 
 export function readCounters(instance: InstanceDocument, at: number): Counters {
-  const counters: Counters = { at, pid: instance.pid, calls: 0, errors: 0, latency: null, status: null, resident: 0, dropped: {} };
+  const counters: Counters = { at, pid: instance.pid, calls: 0, errors: 0, latency: null, status: instance.status, resident: 0, dropped: {} };
   const cumulated = new Map<string, Map<number, number>>();
-  for (const { name, labels, value } of parseMetrics(instance.pages["/metrics"] ?? "")) {
+  for (const { name, labels, value } of parseMetrics(instance.metrics)) {
     if (name === "process_resident_memory_bytes") counters.resident = value;
     if (name === "curtail_trace_dropped_total") counters.dropped[labels["reason"] ?? ""] = value;
     if (OWN.test(labels["rpc_service"] ?? "")) continue;
@@ -173,8 +84,6 @@ export function readCounters(instance: InstanceDocument, at: number): Counters {
     }
   }
   for (const of of cumulated.values()) counters.latency = add(counters.latency, histogramOf(of));
-  const status = instance.pages["/status.json"];
-  if (status) counters.status = JSON.parse(status) as Status;
   return counters;
 }
 

@@ -2,7 +2,8 @@
 // queue.ts - the queue, the pools, the fences and what was refused, of the chosen service.
 import { byId, element, head, replace } from "../common/dom";
 import { bytes, count, time } from "../common/format";
-import type { FenceClass, InstanceView, Pool, Status } from "./model";
+import type { FenceClass, Pool, Status } from "./document";
+import type { InstanceView } from "./model";
 
 type Up = InstanceView & { status: Status };
 const withStatus = (views: InstanceView[]) => views.filter((v): v is Up => v.status !== null);

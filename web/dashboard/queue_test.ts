@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Model, type DashboardDocument } from "./model";
+import type { DashboardDocument, Status } from "./document";
+import { Model } from "./model";
 import { fenceText, notesOf, nowRows } from "./queue";
 
-const status = {
+const status: Status = {
+  schema_version: 1,
   config: "SIB1", pools: [], spinning_threads: 1, sleeping_threads: 2, fibers: 3, queued: 4, begun: 0, queue_wait_us: 0, max_queue_wait_us: 1500,
   connections: 5, open_calls: 6, held_bytes: 1 << 20, held_up: [{ path: "/a.B/C", times: 7, blocks: true }], limits: { max_streams: 8 }, refusals: { "waited too long": 9 },
   fences: { mode: "strict", limiter: "sct", classes: [], undeclared: [{ method: "/a.B/C", service: "user", times: 10 }] },
-  policy: { name: "mutune", switches_by_itself: true, rate_per_s: 1, failures: 2, last_failure: "<b>no</b>", decisions: [] },
+  policy: { name: "mutune", note: "", switches_by_itself: true, rate_per_s: 1, fast_rate_per_s: 1, paper_rate_per_s: 1, arrivals: 0, evaluations: 0, switches: 0, failures: 2, last_failure: "<b>no</b>", decisions: [] },
   process: { threads: 1, voluntary_switches: 0, involuntary_switches: 0, cpu_us: 0, run_delay_us: 0 },
 };
 
-const documentOf = (of: object): DashboardDocument => ({
-  schema_version: 1, application: "shop", sample: 1, age_ms: 0, traces: false, services: [{ name: "cart", calls: [], entry: true }], loads: [],
-  instances: [{ name: "cart-0", service: "cart", state: "ready", pid: 7, address: "", restarts: 0, problem: "", error: "", pages: { "/status.json": JSON.stringify(of), "/metrics": 'curtail_trace_dropped_total{reason="full"} 11\ncurtail_trace_dropped_total{reason="backlog"} 0\n' } }],
+const documentOf = (of: Status): DashboardDocument => ({
+  schema_version: 2, application: "shop", sample: 1, age_ms: 0, traces: false, services: [{ name: "cart", calls: [], entry: true }], loads: [],
+  instances: [{ name: "cart-0", service: "cart", state: "ready", pid: 7, address: "", restarts: 0, problem: "", error: "", status: of, metrics: 'curtail_trace_dropped_total{reason="full"} 11\ncurtail_trace_dropped_total{reason="backlog"} 0\n' }],
 });
 
-function viewsOf(...statuses: object[]) {
+function viewsOf(...statuses: Status[]) {
   const model = new Model();
   statuses.forEach((each, i) => model.take(documentOf(each), 10 + i));
   return model.of("cart");

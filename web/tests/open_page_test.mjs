@@ -30,7 +30,7 @@ function instance(service, i) {
     policy: { name: "mutune", switches_by_itself: true, rate_per_s: 100, failures: 0, last_failure: "", decisions: [{ ago_ms: (sample % 45) * 1000, from: "SIB1", to: config, reason: "load", failure: "" }] },
     process: { threads: 20, voluntary_switches: calls * 2, involuntary_switches: sample, cpu_us: calls * 100, run_delay_us: calls },
   };
-  return { name: `s${service}-${i}`, service: `s${service}`, state: "ready", pid: 100 + service * INSTANCES + i, address: "", restarts: Math.floor(sample / 500), problem: "", error: "", pages: { "/metrics": metrics, "/status.json": JSON.stringify(status) } };
+  return { name: `s${service}-${i}`, service: `s${service}`, state: "ready", pid: 100 + service * INSTANCES + i, address: "", restarts: Math.floor(sample / 500), problem: "", error: "", metrics, status };
 }
 
 function dashboard() {
@@ -38,7 +38,7 @@ function dashboard() {
   const services = Array.from({ length: SERVICES }, (_, i) => ({ name: `s${i}`, calls: 2 * i + 1 < SERVICES ? [`s${2 * i + 1}`] : [], entry: i === 0 }));
   const instances = services.flatMap((_, s) => Array.from({ length: INSTANCES }, (_, i) => instance(s, i)));
   const loads = [{ pid: 9000 + (sample % 50), command: "curtail load shop", label: "load", elapsed_s: sample, total_s: 0, ok: sample * 100, failed: 0, in_flight: 1, due_per_s: 100, sent_per_s: 100, p50_us: 100, p99_us: 1000 }];
-  return { schema_version: 1, application: "shop", sample, age_ms: 0, traces: true, services, instances, loads };
+  return { schema_version: 2, application: "shop", sample, age_ms: 0, traces: true, services, instances, loads };
 }
 
 function traces() {

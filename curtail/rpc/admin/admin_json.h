@@ -14,7 +14,8 @@
 namespace curtail::internal {
 
 // `curtail status --json`, and /status.json: schema_version and the fields of the message. Decisions tell how long ago they
-// were. "policy" is null for a server without one.
+// were. "policy" is null for a server without one. The dashboard's type of it is in
+// web/dashboard/document.ts.
 std::string StatusJson(const admin::v1::GetStatusReply& status);
 // /config: the config in force and the policy that chooses it, or null.
 std::string ConfigJson(const ServerStats& stats);

@@ -68,21 +68,21 @@ void AddDashboard(ServerCore* core, const CallMetrics* calls, const observe::Tra
   std::string index = "pages of this server; a browser shows them as a dashboard:\n";
   for (const HttpAdminPage& page : *pages) index += Join(page.path, "\n");
   for (HttpAdminPage& page : observe::DashboardPages(std::move(index))) pages->push_back(std::move(page));
-  pages->push_back({"/dashboard.json", [core, calls, tracer](const HttpRequest&, const HttpAdminStats& port) {
-                      const ServerStats stats = core->Sample(/*process=*/true);
-                      observe::DashboardView view{.sample = port.requests,
-                                                  .traces = tracer != nullptr,
-                                                  .services = {{.name = "server", .entry = true}}};
-                      view.instances.push_back(
-                          {.name = "server",
-                           .service = "server",
-                           .state = core->draining() ? "draining" : "ready",
-                           .pid = getpid(),
-                           .pages = {{"/status.json", StatusJson(StatusMessage(stats, Now()))},
-                                     {"/metrics", ServerMetrics(stats, *calls, tracer, port,
-                                                                observe::MetricsFormat::kPrometheus)}}});
-                      return HttpAdminReply(200, kJson, observe::DashboardJson(view));
-                    }});
+  pages->push_back(
+      {"/dashboard.json", [core, calls, tracer](const HttpRequest&, const HttpAdminStats& port) {
+         const ServerStats stats = core->Sample(/*process=*/true);
+         observe::DashboardView view{.sample = port.requests,
+                                     .traces = tracer != nullptr,
+                                     .services = {{.name = "server", .entry = true}}};
+         view.instances.push_back(
+             {.name = "server",
+              .service = "server",
+              .state = core->draining() ? "draining" : "ready",
+              .pid = getpid(),
+              .status = StatusJson(StatusMessage(stats, Now())),
+              .metrics = ServerMetrics(stats, *calls, tracer, port, observe::MetricsFormat::kPrometheus)});
+         return HttpAdminReply(200, kJson, observe::DashboardJson(view));
+       }});
 }
 
 std::vector<HttpAdminPage> Pages(ServerCore* core, const CallMetrics* calls, const observe::Tracer* tracer) {

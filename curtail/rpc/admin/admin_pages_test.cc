@@ -263,11 +263,12 @@ TEST_F(AdminPages, DashboardIsForBrowsersAndShowsThisServer) {
     EXPECT_LT(file.body.size(), 50'000u) << path << " is in every program";
   }
   const json document = json::parse(Get(*server, "/dashboard.json").body);
-  EXPECT_EQ(document["schema_version"], 1);
+  EXPECT_EQ(document["schema_version"], 2);
   EXPECT_EQ(document["traces"], false);
-  const json& pages = document["instances"].at(0)["pages"];
-  EXPECT_EQ(json::parse(pages["/status.json"].get<std::string>())["config"], "SDB1-4");
-  EXPECT_THAT(pages["/metrics"].get<std::string>(), HasSubstr("\nrpc_server_calls_total{"));
+  const json& instance = document["instances"].at(0);
+  EXPECT_EQ(instance["error"], "");
+  EXPECT_EQ(instance["status"]["config"], "SDB1-4");
+  EXPECT_THAT(instance["metrics"].get<std::string>(), HasSubstr("\nrpc_server_calls_total{"));
 }
 
 TEST_F(AdminPages, StatusConfigAndThreadsAreJson) {

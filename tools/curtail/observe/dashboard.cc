@@ -185,12 +185,10 @@ Dashboard::Impl::Sample Dashboard::Impl::Read(const UpState& state, bool traces)
   for (const ProcessState& process : state.processes) {
     DashboardInstance& instance = sample.view.instances.emplace_back(InstanceOf(process));
     if (process.http_admin.empty() || process.pid == 0) continue;
-    for (int page = 0; page < 2; ++page, ++next) {
-      if (bodies[next].ok()) {
-        instance.pages.emplace_back(wanted[next].path, *std::move(bodies[next]));
-      } else {
-        instance.error = std::string(Message(bodies[next].status()));
-      }
+    for (std::string* const body : {&instance.status, &instance.metrics}) {
+      absl::StatusOr<std::string>& read = bodies[next++];
+      if (read.ok()) *body = *std::move(read);
+      else instance.error = std::string(Message(read.status()));
     }
     if (!traces) continue;
     // Each is a document of a service of ours; one without traces answers 404.
