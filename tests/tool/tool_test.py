@@ -13,6 +13,7 @@ import re
 import shutil
 import signal
 import subprocess
+import time
 import xml.etree.ElementTree
 
 from tooling import (MAX_WAIT_S, await_line, expect_no_escapes, expect_nothing_left, expect_valid, marked_processes,
@@ -350,6 +351,7 @@ def test_load(tools):
         check_load_runs(tools, address, brief)
         check_load_refuses(tools, address, brief, health)
         check_load_looks(tools, address, brief)
+        check_load_shares(tools, address)
         check_load_progress(tools, address, health)
     finally:
         server.terminate()
@@ -477,6 +479,37 @@ def check_load_runs(tools, address, brief):
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=MAX_WAIT_S)
     assert process.returncode == 105 and "INTERRUPTED" in out, (process.returncode, out)
+
+
+def read_json(path):
+    with open(path) as file:
+        return json.load(file)
+
+
+def check_load_shares(tools, address):
+    """Three generators that start at one time; then one of them has no result."""
+    flags = ("load", address, "--rps", "300", "--duration", "1s", "--warmup", "200ms", "--timeout", "30s", "--method",
+             "grpc.health.v1.Health/Check", "--data", '{"service": ""}', "--fail-if", "p50<20s")
+    files = [tools.path(f"share{n}.json") for n in (1, 2, 3)]
+    for ahead_s in (2, 8, 32):  # a busy machine is not ready so soon
+        start = f"{time.time() + ahead_s:.3f}"
+        shares = [tools.start(*flags, "--start-at", start, "--share", f"{n}/3", "--json", file) for n, file in enumerate(files, 1)]
+        outs = [share.communicate(timeout=MAX_WAIT_S) for share in shares]
+        if not any("choose a later time" in err for _, err in outs):
+            break
+    assert all(share.returncode in (0, 98) for share in shares), outs
+    assert "share 2 of 3" in outs[1][0], outs[1]
+    code, out, err = tools.run("report", *files, "--json", tools.path("shares.json"))
+    assert code in (0, 98) and "on each of 3 generators" in out and "threshold" in out, (code, out, err)
+    expect_valid("report", tools.path("shares.json"))
+    whole, *parts = [read_json(file)["runs"][0] for file in (tools.path("shares.json"), *files)]
+    assert whole["requests"]["ok"] == sum(part["requests"]["ok"] for part in parts) > 150, whole["requests"]
+    assert not any("has no result" in reason for reason in whole["invalid_reasons"]), whole["invalid_reasons"]
+    assert 0 <= whole["started_unix_us"] / 1e6 - float(start) < MAX_WAIT_S, "it starts when it is told"
+    code, out, err = tools.run("report", files[0], files[2], tools.path("died.json"))
+    assert code == 98 and "died.json cannot be opened" in out and "share 2 of 3 has no result" in out, (code, out, err)
+    expect_refusal(tools.run(*flags, "--share", "1/3", "--start-at", start), 104, "--start-at", "choose a later time")
+    expect_refusal(tools.run(*flags, "--share", "4/3"), 104, "--share", "write 2/3")
 
 
 def check_load_refuses(tools, address, brief, health):

@@ -50,7 +50,7 @@ export interface Run {
 }
 
 type PlanNumber = "rate_per_s" | "peak_per_s" | "outstanding" | "connections" | "warmup_s" | "duration_s" | "timeout_s" | "spin_us";
-type Plan = Record<"target" | "method" | "workload" | "arrivals" | "schedule", string> & Record<PlanNumber, number> & { loop: "open" | "closed"; tls: boolean; realtime: boolean; requests?: number; threads?: number; methods?: string[] };
+type Plan = Record<"target" | "method" | "workload" | "arrivals" | "schedule", string> & Record<PlanNumber, number> & { loop: "open" | "closed"; tls: boolean; realtime: boolean; requests?: number; threads?: number; shares?: number; share?: number; methods?: string[] };
 
 export interface LoadReport {
   curtail_version?: string;
@@ -205,6 +205,7 @@ function planTable({ plan: p, machine, ...origin }: LoadReport): Block[] {
     ["load", p.loop === "closed" ? `CLOSED LOOP of ${p.outstanding}: latency hides stalls` : open],
     ["time", `${time(p.warmup_s)} warm-up, then ${p.requests === undefined ? time(p.duration_s) : `${p.requests} requests`}; timeout ${time(p.timeout_s)}`],
     ["connections", `${p.connections} to each target${p.threads ? `, of each of ${p.threads} threads` : ""}`],
+    ["generators", p.shares ? (p.share ? `share ${p.share} of ${p.shares}` : `${p.shares}, each with its connections and threads`) : undefined],
     ["generator", `spins ${us(p.spin_us)} before a send${p.realtime ? "; real-time priority" : ""}`],
     ["machine", machineText(machine)],
     ["started", origin.started],

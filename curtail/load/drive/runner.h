@@ -106,10 +106,10 @@ LoadPlan PlanClosedLoop(const RunOptions& options, const Workload& workload, int
 // Before the run one request a connection is made, which it does not count; none if
 // options.requests says how many there are, and they are single calls of no known application.
 // Errors: UNAVAILABLE (no connection), UNIMPLEMENTED (of every first call to a target),
-// INVALID_ARGUMENT (options, start_at has passed, or the target is not an address),
-// FAILED_PRECONDITION (first_must_succeed: a method's first request did not, for a reason that is
-// not of the moment), CANCELLED (options.stop, before the start). A server that answers with
-// another status, or stands still, is there: the run counts it.
+// INVALID_ARGUMENT (options, or the target is not an address), FAILED_PRECONDITION
+// (first_must_succeed: a method's first request did not, for a reason that is not of the moment).
+// Also INVALID_ARGUMENT if start_at has passed, and CANCELLED if options.stop came before it. A
+// server that answers with another status, or stands still, is there: the run counts it.
 absl::StatusOr<LoadResult> RunOpenLoop(const RunOptions& options, const Workload& workload,
                                        const Schedule& schedule);
 

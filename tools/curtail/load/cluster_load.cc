@@ -67,6 +67,8 @@ absl::Status CheckFlags(const LoadFlags& flags) {
   }
   const std::pair<const char*, bool> others[] = {{"--raw", !flags.raw.empty()},
                                                  {"--admin", !flags.admin.empty()},
+                                                 {"--share", !flags.share.empty()},
+                                                 {"--start-at", !flags.start_at.empty()},
                                                  {"--find-max", !flags.find_max.empty()},
                                                  {"--list", flags.list},
                                                  {"--debug", flags.debug}};

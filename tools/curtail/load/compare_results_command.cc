@@ -6,10 +6,10 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "curtail/load/report/compare.h"
 #include "curtail/load/report/report_read.h"
 #include "curtail/term/exit_code.h"
+#include "tools/curtail/load/load_results.h"
 #include "tools/curtail/term/command.h"
 
 namespace curtail::tool {
@@ -22,12 +22,10 @@ std::optional<LoadReport> Read(const std::string& path, ReportOrigin* origin, Co
   return std::nullopt;
 }
 
-std::string NameOf(const Machine& m) { return absl::StrFormat("%d x %s, %s", m.cpus, m.cpu_model, m.kernel); }
-
 void WarnOfMachines(const ReportOrigin& a, const ReportOrigin& b, Comparison* comparison) {
-  if (!a.machine || !b.machine || NameOf(*a.machine) == NameOf(*b.machine)) return;
-  comparison->warnings.push_back(absl::StrCat(
-      "they were measured from different machines: ", NameOf(*a.machine), " and ", NameOf(*b.machine)));
+  if (!a.machine || !b.machine || MachineText(*a.machine) == MachineText(*b.machine)) return;
+  comparison->warnings.push_back(absl::StrCat("they were measured from different machines: ",
+                                              MachineText(*a.machine), " and ", MachineText(*b.machine)));
 }
 
 }  // namespace

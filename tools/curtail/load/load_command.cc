@@ -42,7 +42,7 @@ namespace curtail::tool {
 namespace {
 
 constexpr size_t kMaxDescription = 1000;
-constexpr uint64_t kSeedOfThread = 0x9e3779b97f4a7c15;
+constexpr uint64_t kSeedOfSender = 0x9e3779b97f4a7c15;
 
 // For a server that could not be called at all.
 std::string ReachHint(absl::string_view message) {
@@ -117,18 +117,24 @@ ReportOrigin OriginOf(const LoadFlags& flags) {
   return origin;
 }
 
+void AddSenders(const LoadFlags& flags, const LoadSetup& setup, LoadPlan* plan) {
+  plan->threads = flags.threads;
+  plan->shares = setup.share.of;
+  plan->share = setup.share.of == 1 ? 0 : setup.share.number;
+}
+
 // The plan of the first run.
 absl::StatusOr<LoadPlan> PlanOf(const LoadFlags& flags, const LoadSetup& setup, const Workload& workload) {
   if (!setup.curve) {
     LoadPlan plan = PlanClosedLoop(setup.options, workload, flags.closed, setup.duration);
     plan.seed = flags.seed;
-    plan.threads = flags.threads;
+    AddSenders(flags, setup, &plan);
     return plan;
   }
   const absl::StatusOr<Schedule> schedule = Schedule::Make(*setup.curve, setup.gaps, flags.seed);
   if (!schedule.ok()) return schedule.status();
   LoadPlan plan = PlanOpenLoop(setup.options, workload, *schedule);
-  plan.threads = flags.threads;
+  AddSenders(flags, setup, &plan);
   return plan;
 }
 
@@ -159,7 +165,7 @@ class LoadTest {
  private:
   // Run number `number` of the plan, whose seed is the flags' plus that; at another rate if one is given.
   absl::StatusOr<LoadResult> RunOnce(int number, std::optional<double> rate, const std::string& label);
-  // The run, by all threads of the flags. `curve` is absent in a closed loop.
+  // This generator's share of the run, by all threads of the flags. `curve` is absent in a closed loop.
   absl::StatusOr<LoadResult> RunShares(const RunOptions& options, const Workload& workload,
                                        const std::optional<RateCurve>& curve, uint64_t seed) const;
   // Writes the files that the flags ask for; OK when all is written.
@@ -206,6 +212,7 @@ absl::StatusOr<LoadResult> LoadTest::RunOnce(int number, std::optional<double> r
   Live live;
   RunOptions options = setup_.options;
   options.live = &live;
+  if (setup_.start_at) options.start_at = *setup_.start_at + number * setup_.between_starts;
   if (number > 0 && options.drawn_metadata != nullptr) {
     if (absl::Status status = SetMetadata(flags_, seed, &options); !status.ok()) return status;
   }
@@ -244,26 +251,27 @@ absl::StatusOr<LoadResult> LoadTest::RunOnce(int number, std::optional<double> r
 
 absl::StatusOr<LoadResult> LoadTest::RunShares(const RunOptions& options, const Workload& workload,
                                                const std::optional<RateCurve>& curve, uint64_t seed) const {
-  const int threads = flags_.threads;
+  const int threads = flags_.threads, senders = threads * setup_.share.of;
   const auto run = [&](int thread, Live* live) -> absl::StatusOr<LoadResult> {
+    const int sender = threads * (setup_.share.number - 1) + thread;
     RunOptions own = options;
     own.live = live;
-    own.threads = static_cast<uint64_t>(threads);
-    own.thread = static_cast<uint64_t>(thread);
-    own.requests = ShareOf(options.requests, thread, threads);
+    own.threads = static_cast<uint64_t>(senders);
+    own.thread = static_cast<uint64_t>(sender);
+    own.requests = ShareOf(options.requests, sender, senders);
     if (!curve) {
-      const uint64_t share = ShareOf(static_cast<uint64_t>(flags_.closed), thread, threads);
+      const uint64_t share = ShareOf(static_cast<uint64_t>(flags_.closed), sender, senders);
       return RunClosedLoop(own, workload, static_cast<int>(share), setup_.duration);
     }
     absl::StatusOr<RateCurve> share = *curve;
-    if (threads > 1) share = curve->Scaled(1.0 / threads, 1);
+    if (senders > 1) share = curve->Scaled(1.0 / senders, 1);
     if (!share.ok()) return share.status();
     const absl::StatusOr<Schedule> schedule =
-        Schedule::Make(*std::move(share), setup_.gaps, seed + own.thread * kSeedOfThread);
+        Schedule::Make(*std::move(share), setup_.gaps, seed + own.thread * kSeedOfSender);
     if (!schedule.ok()) return schedule.status();
     return RunOpenLoop(own, workload, *schedule);
   };
-  if (threads == 1) return run(0, options.live);
+  if (senders == 1) return run(0, options.live);
   const absl::StatusOr<std::vector<LoadResult>> parts = RunThreads(threads, run, options.live);
   if (!parts.ok()) return parts.status();
   LoadSetup whole = setup_;

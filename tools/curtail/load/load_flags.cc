@@ -96,6 +96,13 @@ void AddArrivalFlags(CLI::App& load, LoadFlags* f) {
       ->check(CLI::Range(1, 256))
       ->capture_default_str()
       ->group(group);
+  load.add_option("--share", f->share,
+                  "This is one of several generators, 2/3 the second of three, each with the same flags; "
+                  "curtail report joins their --json")
+      ->group(group);
+  load.add_option("--start-at", f->start_at,
+                  "When the run starts: 2026-01-31T12:00:00Z, or the seconds of date +%s [at once]")
+      ->group(group);
   load.add_option("--arrivals", f->arrivals, "Gaps between requests: poisson or constant")
       ->check(CLI::IsMember({"poisson", "constant"}))
       ->capture_default_str()
@@ -133,7 +140,9 @@ void AddArrivalFlags(CLI::App& load, LoadFlags* f) {
       ->group(group);
   load.add_option("--find-max", f->find_max,
                   "Search the highest rate at which this holds: 'p99<5ms'; starts at --rps")
-      ->group(group);
+      ->group(group)
+      ->excludes("--share")
+      ->excludes("--start-at");
   load.add_option("--spin", f->spin,
                   "Watch the clock so long before a send, as timers are late; auto learns by how much")
       ->capture_default_str()
@@ -144,17 +153,9 @@ void AddArrivalFlags(CLI::App& load, LoadFlags* f) {
 }
 
 void AddOutputFlags(CLI::App& load, LoadFlags* f) {
+  AddResultFlags(load, f);
+  load.get_option("--junit")->excludes("--find-max");
   const char* const group = "Results";
-  load.add_option("--json", f->json, "Write the result here as JSON; - is the standard output, as below")
-      ->group(group);
-  load.add_option("--html", f->html, "Write a report with charts, one self-contained file")->group(group);
-  load.add_option("--hgrm", f->hgrm, "Write the percentile spectrum, as HdrHistogram's tools read it")
-      ->group(group);
-  load.add_option("--csv", f->csv, "Write the course of the run, a line a second")->group(group);
-  load.add_option("--junit", f->junit,
-                  "Write what --fail-if found, and whether to believe it, as test cases of JUnit")
-      ->group(group)
-      ->excludes("--find-max");
   load.add_option("--raw", f->raw,
                   "Write each request: run, when it was due, latency, ok; a comma-separated line each")
       ->group(group)
@@ -169,7 +170,6 @@ void AddOutputFlags(CLI::App& load, LoadFlags* f) {
       ->check(CLI::Range(0.0, 1.0))
       ->group(group)
       ->needs(trace_to);
-  load.add_option("--fail-if", f->fail_if, "Conditions that must hold: 'p99<5ms,errors<0.1%'")->group(group);
   load.add_option("--admin", f->admin, "Admin address of the server: shows its threading config and switches")
       ->group(group);
   load.add_flag("--dry-run", f->dry_run, "Print the plan and stop")->group(group);

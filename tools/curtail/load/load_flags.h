@@ -11,7 +11,19 @@
 
 namespace curtail::tool {
 
-struct LoadFlags {
+// The files of a result, and the conditions for it.
+struct ResultFlags {
+  // Files; empty: not written.
+  std::string json;
+  std::string html;
+  std::string hgrm;
+  std::string csv;
+  std::string junit;
+  std::string raw;
+  std::string fail_if;
+};
+
+struct LoadFlags : ResultFlags {
   std::vector<std::string> targets;  // addresses; the first may be the name of an application
   std::optional<int> connections;
   std::string balancer = "pick_first";
@@ -29,6 +41,8 @@ struct LoadFlags {
   double rps = 0;
   int closed = 0;
   int threads = 1;
+  std::string share;      // "2/3"
+  std::string start_at;   // empty: now
   uint64_t requests = 0;  // 0: as many as the duration holds
   std::string schedule;
   std::string arrivals = "poisson";
@@ -61,17 +75,10 @@ struct LoadFlags {
   int leaves = 0;
   size_t judged = 1000;
 
-  std::string json;
-  std::string html;
-  std::string hgrm;
-  std::string csv;
-  std::string junit;
-  std::string raw;
   std::string trace_to;
   double trace_sample = 1;
   std::string command;             // the command line, without secrets
   std::vector<std::string> given;  // with `kubernetes`: the flags, each "--flag=value"
-  std::string fail_if;
   std::string find_max;
   std::string admin;
   bool dry_run = false;

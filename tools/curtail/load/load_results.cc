@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "curtail/load/report/report_csv.h"
 #include "curtail/load/report/report_hgrm.h"
 #include "curtail/load/report/report_junit.h"
@@ -16,7 +17,7 @@
 
 namespace curtail::tool {
 
-absl::Status CheckOutputs(const LoadFlags& flags, Console& console) {
+absl::Status CheckOutputs(const ResultFlags& flags, Console& console) {
   int to_stdout = 0;
   for (const std::string& path : {flags.json, flags.html, flags.hgrm, flags.csv, flags.junit, flags.raw}) {
     if (absl::Status status = CheckWritable(path); !status.ok()) return status;
@@ -51,7 +52,7 @@ absl::Status WriteResult(const std::string& path, std::string_view content, Cons
   return path == "-" ? console.Deliver(content) : WriteFile(path, content);
 }
 
-absl::Status WriteResults(const LoadFlags& flags, const LoadReport& report, const ReportOrigin& origin,
+absl::Status WriteResults(const ResultFlags& flags, const LoadReport& report, const ReportOrigin& origin,
                           Console& console) {
   absl::Status first;
   const auto write = [&](const std::string& path, const std::function<std::string()>& content) {
@@ -63,6 +64,10 @@ absl::Status WriteResults(const LoadFlags& flags, const LoadReport& report, cons
   write(flags.csv, [&] { return ReportCsv(report); });
   write(flags.junit, [&] { return ReportJunit(report); });
   return first;
+}
+
+std::string MachineText(const Machine& machine) {
+  return absl::StrFormat("%d x %s, %s", machine.cpus, machine.cpu_model, machine.kernel);
 }
 
 int FailWriting(Console& console, const absl::Status& status) {

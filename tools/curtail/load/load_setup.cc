@@ -20,6 +20,7 @@
 #include "tools/curtail/deploy/target.h"
 #include "tools/curtail/load/http_setup.h"
 #include "tools/curtail/load/journey_file.h"
+#include "tools/curtail/load/load_share.h"
 #include "tools/curtail/term/flags.h"
 
 namespace curtail::tool {
@@ -120,24 +121,6 @@ WorkloadMaker Picked(const std::string& pick, std::shared_ptr<const Workload> wo
   };
 }
 
-absl::Status CheckThreads(const LoadFlags& flags) {
-  if (flags.threads == 1) return absl::OkStatus();
-  if (!flags.raw.empty() || !flags.trace_to.empty()) {
-    return absl::InvalidArgumentError(
-        "--raw and --trace-to are written by one thread: leave them or --threads out");
-  }
-  if (flags.arrivals == "constant" && flags.closed == 0) {
-    return absl::InvalidArgumentError(
-        "--arrivals: several threads would send at the same moments; leave --arrivals constant or --threads "
-        "out");
-  }
-  const auto threads = static_cast<uint64_t>(flags.threads);
-  const bool few = (flags.closed > 0 && static_cast<uint64_t>(flags.closed) < threads) ||
-                   (flags.requests > 0 && flags.requests < threads);
-  if (few) return absl::InvalidArgumentError("--threads: each thread needs a request of --closed and -n");
-  return absl::OkStatus();
-}
-
 absl::Status CheckCombination(const LoadFlags& flags) {
   if ((flags.rps > 0) + (flags.closed > 0) + !flags.schedule.empty() != 1) {
     return absl::InvalidArgumentError(
@@ -151,7 +134,6 @@ absl::Status CheckCombination(const LoadFlags& flags) {
     return absl::InvalidArgumentError(
         "--arrivals: a closed loop sends when a reply comes; leave --arrivals or --closed out");
   }
-  if (absl::Status status = CheckThreads(flags); !status.ok()) return status;
   if (!flags.trace_to.empty() && flags.stream > 0) {
     return absl::InvalidArgumentError(
         "--trace-to: the messages of a stream share its trace; leave --stream out");
@@ -405,6 +387,7 @@ absl::StatusOr<LoadSetup> MakeSetup(const LoadFlags& flags, const LoadTargets& t
     if (!thresholds.ok()) return Invalid(flag, thresholds.status());
     *out = *std::move(thresholds);
   }
+  if (absl::Status status = SetShare(flags, &s); !status.ok()) return status;
   return s;
 }
 

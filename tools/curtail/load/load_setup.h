@@ -59,13 +59,22 @@ absl::Status SetRetries(const LoadFlags& flags, const LoadTargets& targets, RunO
 // INVALID_ARGUMENT naming the flag.
 absl::Status SetMetadata(const LoadFlags& flags, uint64_t seed, RunOptions* options);
 
+// Which of several generators this one is: number 1 to `of`.
+struct LoadShare {
+  int number = 1;
+  int of = 1;
+};
+
 // Everything else that a run needs.
 struct LoadSetup {
   RunOptions options;
   // Of the first run; absent in a closed loop.
   std::optional<RateCurve> curve;
   Gaps gaps = Gaps::kPoisson;
-  Nanos duration{0};                  // of the measured window
+  Nanos duration{0};  // of the measured window
+  LoadShare share;
+  std::optional<TimePoint> start_at;  // of the first run
+  Nanos between_starts{0};            // of runs, where they have times to start at
   std::vector<Threshold> thresholds;  // --fail-if
   std::vector<Threshold> find_max;
 };

@@ -13,10 +13,10 @@
 
 namespace curtail::tool {
 
-// The share of thread number `thread` of `threads` in `count` things.
-inline uint64_t ShareOf(uint64_t count, int thread, int threads) {
-  const auto n = static_cast<uint64_t>(threads);
-  return count / n + (static_cast<uint64_t>(thread) < count % n ? 1 : 0);
+// The share of sender number `sender` of `senders` in `count` things.
+inline uint64_t ShareOf(uint64_t count, int sender, int senders) {
+  const auto n = static_cast<uint64_t>(senders);
+  return count / n + (static_cast<uint64_t>(sender) < count % n ? 1 : 0);
 }
 
 // Calls `run` with 0, 1, ... on a thread of its own each, and returns their results in order. Meanwhile `shown` has the

@@ -80,4 +80,20 @@ void AddOwnOptions(CLI::App& command, const char* group,
   }
 }
 
+void AddResultFlags(CLI::App& command, ResultFlags* f) {
+  const char* const group = "Results";
+  command.add_option("--json", f->json, "Write the result here as JSON; - is the standard output, as below")
+      ->group(group);
+  command.add_option("--html", f->html, "Write a report with charts, one self-contained file")->group(group);
+  command.add_option("--hgrm", f->hgrm, "Write the percentile spectrum, as HdrHistogram's tools read it")
+      ->group(group);
+  command.add_option("--csv", f->csv, "Write the course of the run, a line a second")->group(group);
+  command
+      .add_option("--junit", f->junit,
+                  "Write what --fail-if found, and whether to believe it, as test cases of JUnit")
+      ->group(group);
+  command.add_option("--fail-if", f->fail_if, "Conditions that must hold: 'p99<5ms,errors<0.1%'")
+      ->group(group);
+}
+
 }  // namespace curtail::tool
