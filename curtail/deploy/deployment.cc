@@ -258,7 +258,7 @@ absl::Status Deployment::Spawn(Instance& instance, const Launch& launch) {
           absl::StrCat(instance.name, ": somebody listens at ", setup.listen, " already"));
     }
   }
-  if (service.IsHosted() && service.common_flags && options_.admin) {
+  if (service.IsHosted() && options_.admin) {
     instance.admin = absl::StrCat("unix:", options_.folder, "/", instance.name, ".admin");
     setup.admin = instance.admin;
     instance.http_admin = absl::StrCat("unix:", options_.folder, "/", instance.name, ".http");

@@ -85,6 +85,26 @@ absl::StatusOr<std::vector<std::string>> ExpandAll(const std::vector<std::string
   return expanded;
 }
 
+// The flags of `setup`, in one order for processes and for templates.
+void AddFlags(const ServiceSpec& service, const InstanceSetup& setup, std::vector<std::string>* argv) {
+  std::vector<ServiceFlag> flags;
+  for (const auto& [name, value] :
+       {std::pair("--config", &setup.config), std::pair("--policy", &setup.policy),
+        std::pair("--profile", &setup.profile), std::pair("--listen", &setup.listen),
+        std::pair("--admin", &setup.admin), std::pair("--http-admin", &setup.http_admin)}) {
+    if (!value->empty()) flags.push_back({.name = name, .value = *value});
+  }
+  flags.insert(flags.end(), setup.flags.begin(), setup.flags.end());
+  if (setup.memory_only) flags.push_back({.name = "--memory"});
+  for (const ServiceFlag& flag : flags) {
+    if (service.Says(flag.name)) continue;
+    argv->push_back(flag.condition + flag.name);
+    if (!flag.value) continue;
+    if (setup.joined) absl::StrAppend(&argv->back(), "=", *flag.value);
+    else argv->push_back(*flag.value);
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<std::string>> CommandOf(const Topology& topology, const ServiceSpec& service,
@@ -131,14 +151,7 @@ absl::StatusOr<std::vector<std::string>> CommandOf(const Topology& topology, con
     }
   }
   argv.insert(argv.end(), setup.more_flags.begin(), setup.more_flags.end());
-  if (!service.IsHosted() || !service.common_flags) return argv;
-  add("--config", setup.config);
-  add("--policy", setup.policy);
-  add("--profile", setup.profile);
-  add("--listen", setup.listen);
-  add("--admin", setup.admin);
-  add("--http-admin", setup.http_admin);
-  if (setup.memory_only) argv.push_back("--memory");
+  if (service.IsHosted()) AddFlags(service, setup, &argv);
   return argv;
 }
 

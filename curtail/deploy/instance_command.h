@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,13 @@
 #include "curtail/deploy/topology.h"
 
 namespace curtail::deploy {
+
+// A flag of a curtail service that its starter decides.
+struct ServiceFlag {
+  std::string name;                       // "--fence"
+  std::optional<std::string> value = {};  // absent: the flag is a switch
+  std::string condition = {};             // text before the name, for templates; empty: none
+};
 
 // Under what an instance is started; what is empty is left to the program.
 struct InstanceSetup {
@@ -25,7 +33,9 @@ struct InstanceSetup {
   bool failover = false;     // ServiceSpec::failover in place of the program
   // Has a file NAME.addresses for each service that scales while serving; empty: there are none.
   std::string registry;
-  std::vector<std::string> more_flags;  // of its own
+  std::vector<std::string> more_flags;  // of its own, before those that all services take
+  std::vector<ServiceFlag> flags;       // behind `http_admin`
+  bool joined = false;                  // a flag and its value are one word, "--flag=value"
 };
 
 // The addresses of the instances of each service, shard by shard, and in a shard replica by
@@ -33,7 +43,8 @@ struct InstanceSetup {
 using Addresses = std::map<std::string, std::vector<std::string>>;
 
 // argv of an instance; argv[0] is the program's name as the file has it. `addresses` holds the
-// addresses of all services that it calls. Errors: INVALID_ARGUMENT (a variable that is not there).
+// addresses of all services that it calls. A curtail service gets the flags of `setup` that its
+// `run` does not have. Errors: INVALID_ARGUMENT (a variable that is not there).
 absl::StatusOr<std::vector<std::string>> CommandOf(const Topology& topology, const ServiceSpec& service,
                                                    int instance, const Addresses& addresses,
                                                    const InstanceSetup& setup);

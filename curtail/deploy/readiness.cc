@@ -65,7 +65,6 @@ absl::Status CheckReady(const ServiceSpec& service, const std::string& address, 
     if (Accepts(address, timeout)) return absl::OkStatus();
     return absl::UnavailableError("nothing accepts connections there");
   }
-  if (!service.common_flags) return absl::OkStatus();
   const absl::Status health = CheckHealth(address, timeout, std::move(tls));
   // It answered; that is all that a server without health checks can show.
   if (!service.IsHosted() && absl::IsUnimplemented(health)) return absl::OkStatus();

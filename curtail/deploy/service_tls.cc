@@ -124,10 +124,8 @@ class Authority {
   const Certificate own_;
 };
 
-// True if it is a curtail service with the flags of all of them.
-bool TakesTlsFlags(const ServiceSpec& service) {
-  return service.IsHosted() && service.common_flags && service.external.empty();
-}
+// True if it is a curtail service that is started.
+bool TakesTlsFlags(const ServiceSpec& service) { return service.IsHosted() && service.external.empty(); }
 
 bool IsPeer(const Wiring& call) { return call.flag == "--peer" || call.flag == "--leaf"; }
 

@@ -51,18 +51,16 @@ absl::StatusOr<std::unique_ptr<Process>> Tiers::Launch(std::string name, const M
   instance.profile = setup.profile;
   instance.listen = "127.0.0.1:0";
   instance.admin = setup.admin;
-  if (entry.common_flags) {
-    instance.more_flags = {"--drain", "1"};
-    if (!setup.fence.empty()) instance.more_flags.insert(instance.more_flags.end(), {"--fence", setup.fence});
-    if (setup.any_machine) instance.more_flags.push_back("--any-machine");
-    if (setup.slo > Nanos(0)) {
-      const double slo_ms = static_cast<double>(setup.slo.count()) / 1e6;
-      instance.more_flags.insert(instance.more_flags.end(), {"--slo", absl::StrCat(slo_ms)});
-    }
-    if (setup.cpu_weight) {
-      const std::string weight = absl::StrCat(*setup.cpu_weight);
-      instance.more_flags.insert(instance.more_flags.end(), {"--cpu-weight", weight});
-    }
+  instance.more_flags = {"--drain", "1"};
+  if (!setup.fence.empty()) instance.more_flags.insert(instance.more_flags.end(), {"--fence", setup.fence});
+  if (setup.any_machine) instance.more_flags.push_back("--any-machine");
+  if (setup.slo > Nanos(0)) {
+    const double slo_ms = static_cast<double>(setup.slo.count()) / 1e6;
+    instance.more_flags.insert(instance.more_flags.end(), {"--slo", absl::StrCat(slo_ms)});
+  }
+  if (setup.cpu_weight) {
+    const std::string weight = absl::StrCat(*setup.cpu_weight);
+    instance.more_flags.insert(instance.more_flags.end(), {"--cpu-weight", weight});
   }
   absl::StatusOr<std::vector<std::string>> argv =
       CommandOf(topology_, entry, 0, behind_->addresses(), instance);

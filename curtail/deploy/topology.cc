@@ -348,6 +348,13 @@ void ChangeKey(const YAML::Node& at, const YAML::Node& value, ServiceSpec* servi
 
 }  // namespace
 
+bool ServiceSpec::Says(std::string_view flag) const {
+  return std::any_of(run.begin(), run.end(), [flag](const std::string& word) {
+    return word == flag ||
+           (word.starts_with(flag) && std::string_view(word).substr(flag.size()).starts_with('='));
+  });
+}
+
 bool ServiceSpec::IsHosted() const {
   return grpc() && hosted.value_or(!Uses(*this, "${address}") && !Uses(*this, "${port}"));
 }

@@ -98,9 +98,7 @@ struct ServiceSpec {
   // ${...} is replaced.
   std::vector<std::string> wrapper;
 
-  // Not in the file, for programs of the benchmarks that are not curtail services: whether it takes
-  // the common flags and answers health checks, and what it may print before its address.
-  bool common_flags = true;
+  // Not in the file: what it may print before its address.
   std::vector<std::string_view> ready_prefixes = {"ready ", "listening on "};
 
   bool grpc() const { return protocol == "grpc"; }
@@ -108,6 +106,8 @@ struct ServiceSpec {
   // other program is told its address: as ${address}, or ${host} and ${port}, in `run`, or it knows
   // the one in `listen` by itself.
   bool IsHosted() const;
+  // True if `run` has the flag, as "--flag" or "--flag=VALUE".
+  bool Says(std::string_view flag) const;
   // True if it listens at a port, unless `listen` says otherwise; else at a Unix socket.
   bool TakesPort() const;
   int instances() const { return shards * replicas; }

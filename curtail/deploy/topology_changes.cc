@@ -80,12 +80,7 @@ absl::Status Topology::LeaveOutAbsent() {
 
 void Topology::Give(std::string_view flag, std::string_view value) {
   for (ServiceSpec& s : services) {
-    const bool own = std::any_of(s.run.begin(), s.run.end(), [flag](const std::string& word) {
-      return word == flag || word.starts_with(absl::StrCat(std::string(flag), "="));
-    });
-    if (s.IsHosted() && s.common_flags && !own) {
-      s.run.insert(s.run.end(), {std::string(flag), std::string(value)});
-    }
+    if (s.IsHosted() && !s.Says(flag)) s.run.insert(s.run.end(), {std::string(flag), std::string(value)});
   }
 }
 

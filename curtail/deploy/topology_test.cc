@@ -32,6 +32,26 @@ TEST(TopologyTest, OrdersServicesBeforeTheirCallers) {
   EXPECT_EQ(t.services[0].memory_mib, 80);
 }
 
+TEST(TopologyTest, CommandsHaveTheFlagsThatTheirRunDoesNotHave) {
+  Topology t = Parsed(kStores);
+  ServiceSpec& leaf = t.services[1];
+  leaf.run = {"kv", "--config=FIB1", "--fence", "strict"};
+  leaf.calls.clear();
+  InstanceSetup setup;
+  setup.config = "SIB1";
+  setup.listen = "h:1";
+  setup.flags = {{"--fence", "borrow"}, {"--balancer", "first", "?"}, {.name = "--health-checks"}};
+  setup.memory_only = true;
+  EXPECT_THAT(*CommandOf(t, leaf, 0, {}, setup),
+              ElementsAre("kv", "--config=FIB1", "--fence", "strict", "--listen", "h:1", "?--balancer",
+                          "first", "--health-checks", "--memory"));
+  setup.joined = true;
+  EXPECT_THAT(*CommandOf(t, leaf, 0, {}, setup),
+              ElementsAre("kv", "--config=FIB1", "--fence", "strict", "--listen=h:1", "?--balancer=first",
+                          "--health-checks", "--memory"));
+  EXPECT_FALSE(leaf.Says("--conf"));
+}
+
 TEST(TopologyTest, CommandsNameWhomTheyCall) {
   const Topology t = Parsed(kStores);
   const Addresses addresses = {{"store", {"unix:/s0", "unix:/s1", "unix:/s2", "unix:/s3"}},

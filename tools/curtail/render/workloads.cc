@@ -40,12 +40,6 @@ std::string ValueName(std::string_view service) {
   return name;
 }
 
-bool Says(const deploy::ServiceSpec& service, std::string_view flag) {
-  return std::any_of(service.run.begin(), service.run.end(), [flag](const std::string& word) {
-    return word == flag || word.starts_with(absl::StrCat(std::string(flag), "="));
-  });
-}
-
 // The port at which its file says that a program of another make listens.
 int PortOf(const deploy::ServiceSpec& service) {
   int port = 0;
@@ -118,18 +112,14 @@ absl::Status CheckTexts(const deploy::Topology& topology, const RenderOptions& o
   return absl::OkStatus();
 }
 
-// The flags that the cluster decides. Each but the first has a condition: the chart leaves out what is empty.
-void AddCommonFlags(const ServicePlan& service, bool calls_services, std::vector<std::string>* command) {
+// The flags that the cluster decides, behind those of the ports. Most have a condition: the chart leaves out what is empty.
+std::vector<deploy::ServiceFlag> ClusterFlags(const ServicePlan& service, bool calls_services) {
   const deploy::ServiceSpec& spec = *service.spec;
-  const auto add = [&](std::string_view flag, const std::string& value, const std::string& condition = {}) {
-    if (Says(spec, flag)) return;
-    command->push_back(absl::StrCat(condition.empty() ? "" : If(condition), std::string(flag), "=", value));
+  std::vector<deploy::ServiceFlag> flags;
+  const auto add = [&](const char* flag, const std::string& value, const std::string& condition = {}) {
+    flags.push_back({flag, value, condition.empty() ? "" : If(condition)});
   };
-  const auto add_value = [&](std::string_view flag, const std::string& path) {
-    add(flag, ValueOf(path), path);
-  };
-  add("--listen", absl::StrCat("0.0.0.0:", kServicePort));
-  add("--http-admin", absl::StrCat("0.0.0.0:", kAdminPort));
+  const auto add_value = [&](const char* flag, const std::string& path) { add(flag, ValueOf(path), path); };
   add_value("--config", service.value + ".config");
   add_value("--policy", service.value + ".policy");
   add_value("--fence", "fence");
@@ -138,15 +128,16 @@ void AddCommonFlags(const ServicePlan& service, bool calls_services, std::vector
   add_value("--max-connection-age", "maxConnectionAgeSeconds");
   if (calls_services) {
     add_value("--balancer", "balancer");
-    if (!Says(spec, "--health-checks")) command->push_back(If("healthChecks") + "--health-checks");
+    flags.push_back({.name = "--health-checks", .condition = If("healthChecks")});
     add("--resolve-interval", absl::StrCat(kResolveSeconds));
     add_value("--retries", "retries");
   }
-  for (const auto& [secret, flag] : spec.secrets) add(flag, absl::StrCat(kSecretFolder, "/", secret));
+  for (const auto& [secret, flag] : spec.secrets) add(flag.c_str(), absl::StrCat(kSecretFolder, "/", secret));
   if (spec.entry) {
     add("--tls-cert", absl::StrCat(kTlsFolder, "/tls.crt"), "tls.secret");
     add("--tls-key", absl::StrCat(kTlsFolder, "/tls.key"), "tls.secret");
   }
+  return flags;
 }
 
 // The flags of a program that calls the entry: those of curtail-gateway, which commands of applications have as well.
@@ -380,17 +371,19 @@ absl::StatusOr<Plan> MakePlan(deploy::Topology given, const RenderOptions& optio
     }
     deploy::InstanceSetup setup;
     setup.user = "curtail";
-    if (!service.spec->IsHosted()) setup.listen = absl::StrCat("0.0.0.0:", service.port);
+    setup.joined = true;
+    setup.listen = absl::StrCat("0.0.0.0:", service.port);
+    if (service.spec->IsHosted()) {
+      setup.http_admin = absl::StrCat("0.0.0.0:", kAdminPort);
+      setup.flags = ClusterFlags(service, calls_services);
+    }
     for (int i = 0; i < service.spec->instances(); ++i) {
-      deploy::ServiceSpec bare = *service.spec;
-      bare.common_flags = false;
       absl::StatusOr<std::vector<std::string>> command =
-          deploy::CommandOf(topology, bare, i, addresses, setup);
+          deploy::CommandOf(topology, *service.spec, i, addresses, setup);
       if (!command.ok()) return command.status();
-      if (service.spec->IsHosted()) AddCommonFlags(service, calls_services, &*command);
       if (service.calls_entry) AddTlsFlags(&*command);
       const bool gateway = IsGateway(*service.spec);
-      if (gateway && !Says(*service.spec, "--linger"))
+      if (gateway && !service.spec->Says("--linger"))
         command->push_back(absl::StrCat("--linger=", kLingerSeconds, "s"));
       plan.drain_s = std::max(plan.drain_s, SecondsIn(*command, "--drain", gateway, kUsualDrainSeconds));
       if (gateway) {
