@@ -15,7 +15,7 @@
 #include "curtail/deploy/link/link.h"
 #include "curtail/deploy/topology.h"
 #include "curtail/fence/fence.h"
-#include "curtail/observe/trace_exporter.h"
+#include "curtail/observe/trace/trace_exporter.h"
 
 namespace curtail::deploy {
 

@@ -11,8 +11,8 @@
 
 #include "curtail/base/clock.h"
 #include "curtail/base/mutex.h"
-#include "curtail/observe/metrics_calls.h"
-#include "curtail/observe/span.h"
+#include "curtail/observe/metrics/metrics_calls.h"
+#include "curtail/observe/trace/span.h"
 
 namespace curtail::observe {
 

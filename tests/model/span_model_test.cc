@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "curtail/base/mutex.h"
-#include "curtail/observe/span_ring.h"
+#include "curtail/observe/trace/span_ring.h"
 #include "tests/model/scheduler.h"
 
 namespace curtail::observe {

@@ -1,6 +1,6 @@
 # The verdict of model_span_test if a line of a ring of spans were wrong (mutate.cmake).
 
-mutants_of(model_span_mutants * curtail/observe/span_ring.h)
+mutants_of(model_span_mutants * curtail/observe/trace/span_ring.h)
 mutant(span_looks_relaxed "out twice|crash"
   "tail_.load(std::memory_order_acquire)" "tail_.load(std::memory_order_relaxed)")  # S2
 mutant(span_publishes_before_it_writes "out twice|crash|deadlock"

@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "curtail/observe/span.h"
-#include "curtail/observe/trace_exporter.h"
+#include "curtail/observe/trace/span.h"
+#include "curtail/observe/trace/trace_exporter.h"
 
 namespace curtail {
 

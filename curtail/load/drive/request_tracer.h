@@ -17,8 +17,8 @@
 #include "absl/status/statusor.h"
 #include "curtail/base/clock.h"
 #include "curtail/base/histogram.h"
-#include "curtail/observe/trace_context.h"
-#include "curtail/observe/tracer.h"
+#include "curtail/observe/trace/trace_context.h"
+#include "curtail/observe/trace/tracer.h"
 #include "curtail/wire/metadata.h"
 
 namespace curtail {

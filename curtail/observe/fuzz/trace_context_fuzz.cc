@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "curtail/observe/trace_context.h"
+#include "curtail/observe/trace/trace_context.h"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "curtail/base/strings.h"
-#include "curtail/observe/trace_analysis.h"
+#include "curtail/observe/trace/trace_analysis.h"
 
 namespace {
 

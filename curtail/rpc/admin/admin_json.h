@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "curtail/observe/metrics_process.h"
+#include "curtail/observe/metrics/metrics_process.h"
 #include "curtail/rpc/admin/admin.pb.h"
 #include "curtail/rpc/server_stats.h"
 

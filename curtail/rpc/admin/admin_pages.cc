@@ -7,7 +7,7 @@
 #include "curtail/base/log.h"
 #include "curtail/base/strings.h"
 #include "curtail/observe/dashboard.h"
-#include "curtail/observe/metrics_process.h"
+#include "curtail/observe/metrics/metrics_process.h"
 #include "curtail/rpc/admin/admin_json.h"
 #include "curtail/rpc/admin/admin_service.h"
 #include "curtail/rpc/server/server_core.h"

@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "curtail/observe/http_admin.h"
-#include "curtail/observe/tracer.h"
+#include "curtail/observe/trace/tracer.h"
 #include "curtail/rpc/admin/server_metrics.h"
 
 namespace curtail::internal {

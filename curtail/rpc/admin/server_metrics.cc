@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "curtail/base/boundary.h"
 #include "curtail/base/internal/connection_counts.h"
-#include "curtail/observe/metrics_process.h"
+#include "curtail/observe/metrics/metrics_process.h"
 #include "curtail/rpc/server/method_table.h"
 
 namespace curtail::internal {

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "curtail/observe/http_admin.h"
-#include "curtail/observe/metrics_calls.h"
+#include "curtail/observe/metrics/metrics_calls.h"
+#include "curtail/observe/metrics/metrics_text.h"
 #include "curtail/observe/metrics_edges.h"
-#include "curtail/observe/metrics_text.h"
-#include "curtail/observe/tracer.h"
+#include "curtail/observe/trace/tracer.h"
 #include "curtail/rpc/call_observer.h"
 #include "curtail/rpc/server_stats.h"
 

@@ -6,7 +6,7 @@
 
 #include "curtail/base/internal/log_line.h"
 #include "curtail/base/strings.h"
-#include "curtail/observe/trace_context.h"
+#include "curtail/observe/trace/trace_context.h"
 #include "curtail/rpc/call/observed_call.h"
 
 namespace curtail {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "curtail/observe/tracer.h"
+#include "curtail/observe/trace/tracer.h"
 #include "curtail/rpc/call_observer.h"
 #include "curtail/rpc/trace_options.h"
 

@@ -6,7 +6,7 @@
 #include <array>
 #include <limits>
 
-#include "curtail/observe/metrics_text.h"
+#include "curtail/observe/metrics/metrics_text.h"
 
 namespace curtail::tool {
 namespace {

@@ -87,7 +87,7 @@ absl::Status Collect(const TracesFlags& flags, const std::atomic<bool>& stop, ob
   }
 }
 
-// Collects spans for some seconds, or until `stop`, joins them, and prints what curtail/observe/trace_analysis.h finds.
+// Collects spans for some seconds, or until `stop`, joins them, and prints what curtail/observe/trace/trace_analysis.h finds.
 // Returns the exit code.
 int RunTraces(const TracesFlags& flags, Console& console, const std::atomic<bool>& stop) {
   if (flags.json == "-") console.print_to_stderr();

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "curtail/observe/trace_analysis.h"
+#include "curtail/observe/trace/trace_analysis.h"
 
 namespace curtail::tool {
 
