@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "curtail/base/strings.h"
-#include "curtail/wire/http2_frames_testing.h"
+#include "curtail/wire/http/http2_frames_testing.h"
 #include "curtail/wire/internal/compression.h"
 
 namespace curtail::victims {

@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "curtail/wire/http2_frames_testing.h"
-#include "curtail/wire/http_codec.h"
+#include "curtail/wire/http/http2_frames_testing.h"
+#include "curtail/wire/http/http_codec.h"
 #include "curtail/wire/session.h"
 
 namespace curtail::wire {

@@ -3,7 +3,7 @@
 // http_codec.h - the versions of HTTP that the gateway speaks, under its own names.
 #pragma once
 
-#include "curtail/wire/http_codec.h"
+#include "curtail/wire/http/http_codec.h"
 
 namespace curtail::gateway {
 

@@ -18,7 +18,7 @@
 #include "curtail/base/clock.h"
 #include "curtail/base/internal/unique_fd.h"
 #include "curtail/observe/http_admin_guard.h"
-#include "curtail/wire/http_codec.h"
+#include "curtail/wire/http/http_codec.h"
 
 namespace curtail::observe {
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "curtail/base/strings.h"
-#include "curtail/wire/http_host.h"
+#include "curtail/wire/http/http_host.h"
 
 namespace curtail::observe {
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "curtail/wire/http2_frames_testing.h"
+#include "curtail/wire/http/http2_frames_testing.h"
 #include "curtail/wire/session_testing.h"
 
 namespace curtail::wire {

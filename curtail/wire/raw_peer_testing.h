@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "curtail/wire/http2_frames_testing.h"
+#include "curtail/wire/http/http2_frames_testing.h"
 #include "curtail/wire/session.h"
 
 namespace curtail::wire {

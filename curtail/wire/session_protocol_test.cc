@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "curtail/wire/http2_frames_testing.h"
+#include "curtail/wire/http/http2_frames_testing.h"
 #include "curtail/wire/raw_peer_testing.h"
 #include "curtail/wire/session_testing.h"
 

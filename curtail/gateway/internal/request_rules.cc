@@ -7,7 +7,7 @@
 
 #include "curtail/base/strings.h"
 #include "curtail/rpc/transport/socket.h"
-#include "curtail/wire/http_host.h"
+#include "curtail/wire/http/http_host.h"
 #include "curtail/wire/metadata.h"
 
 namespace curtail::gateway::internal {

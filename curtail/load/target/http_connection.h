@@ -15,7 +15,7 @@
 #include "curtail/exec/poller.h"
 #include "curtail/rpc/transport/socket.h"
 #include "curtail/rpc/transport/tls_stream.h"
-#include "curtail/wire/http_client_codec.h"
+#include "curtail/wire/http/http_client_codec.h"
 
 namespace curtail::internal {
 

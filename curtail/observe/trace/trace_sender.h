@@ -11,7 +11,7 @@
 
 #include "curtail/base/clock.h"
 #include "curtail/base/internal/unique_fd.h"
-#include "curtail/wire/http1_reader.h"
+#include "curtail/wire/http/http1_reader.h"
 #include "curtail/wire/http_url.h"
 
 namespace curtail::observe {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "curtail/rpc/transport/transport_testing.h"
-#include "curtail/wire/http2_frames_testing.h"
+#include "curtail/wire/http/http2_frames_testing.h"
 
 namespace curtail {
 

@@ -19,7 +19,7 @@
 #include <iterator>
 
 #include "curtail/base/strings.h"
-#include "curtail/wire/http_host.h"
+#include "curtail/wire/http/http_host.h"
 
 namespace curtail::internal {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "curtail/wire/http_client_codec.h"
+#include "curtail/wire/http/http_client_codec.h"
 
 namespace curtail::internal {
 namespace {

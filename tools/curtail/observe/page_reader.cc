@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "curtail/base/internal/unique_fd.h"
 #include "curtail/exec/address.h"
-#include "curtail/wire/http1_reader.h"
+#include "curtail/wire/http/http1_reader.h"
 
 namespace curtail::tool {
 namespace {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "curtail/base/strings.h"
-#include "curtail/wire/http_client_codec.h"
-#include "curtail/wire/http_codec.h"
+#include "curtail/wire/http/http_client_codec.h"
+#include "curtail/wire/http/http_codec.h"
 #include "curtail/wire/raw_peer_testing.h"
 #include "gtest/gtest.h"
 

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "curtail/wire/http2_frames_testing.h"
-#include "curtail/wire/http_codec.h"
+#include "curtail/wire/http/http2_frames_testing.h"
+#include "curtail/wire/http/http_codec.h"
 #include "curtail/wire/internal/hpack.h"
 #include "gtest/gtest.h"
 

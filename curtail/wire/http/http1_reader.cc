@@ -2,7 +2,7 @@
 //
 // DESIGN: lines and counted bytes take turns. All lines of a message together are held to the limit of its head, but the
 // sizes of chunks, which are held to kMaxChunkLine each: a body may have any number of chunks, none of them empty.
-#include "curtail/wire/http1_reader.h"
+#include "curtail/wire/http/http1_reader.h"
 
 #include <algorithm>
 #include <array>

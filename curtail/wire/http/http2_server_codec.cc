@@ -12,7 +12,7 @@
 
 #include "absl/strings/ascii.h"
 #include "curtail/base/strings.h"
-#include "curtail/wire/http_codec.h"
+#include "curtail/wire/http/http_codec.h"
 #include "curtail/wire/internal/http2.h"
 
 namespace curtail::wire {

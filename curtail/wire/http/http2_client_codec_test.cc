@@ -7,8 +7,8 @@
 
 #include "absl/strings/escaping.h"
 #include "curtail/base/strings.h"
-#include "curtail/wire/http2_frames_testing.h"
-#include "curtail/wire/http_client_codec.h"
+#include "curtail/wire/http/http2_frames_testing.h"
+#include "curtail/wire/http/http_client_codec.h"
 #include "curtail/wire/internal/hpack.h"
 #include "curtail/wire/raw_peer_testing.h"
 #include "gmock/gmock.h"

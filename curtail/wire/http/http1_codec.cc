@@ -6,8 +6,8 @@
 #include <charconv>
 
 #include "curtail/base/strings.h"
-#include "curtail/wire/http1_reader.h"
-#include "curtail/wire/http_codec.h"
+#include "curtail/wire/http/http1_reader.h"
+#include "curtail/wire/http/http_codec.h"
 
 namespace curtail::wire {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "curtail/base/strings.h"
-#include "curtail/wire/http_client_codec.h"
+#include "curtail/wire/http/http_client_codec.h"
 #include "curtail/wire/internal/http2.h"
 
 namespace curtail::internal {

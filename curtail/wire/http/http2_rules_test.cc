@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "curtail/wire/http2_server_testing.h"
+#include "curtail/wire/http/http2_server_testing.h"
 #include "curtail/wire/raw_peer_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "curtail/base/strings.h"
-#include "curtail/wire/http1_reader.h"
-#include "curtail/wire/http_client_codec.h"
+#include "curtail/wire/http/http1_reader.h"
+#include "curtail/wire/http/http_client_codec.h"
 
 namespace curtail::internal {
 namespace {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "curtail/wire/http_codec.h"
+#include "curtail/wire/http/http_codec.h"
 
 namespace curtail::wire {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curtail/wire/http1_reader.h"
+#include "curtail/wire/http/http1_reader.h"
 
 #include <string>
 #include <string_view>

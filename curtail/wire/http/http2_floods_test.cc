@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "curtail/wire/http2_server_testing.h"
+#include "curtail/wire/http/http2_server_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "curtail/wire/http_codec.h"
+#include "curtail/wire/http/http_codec.h"
 
 namespace curtail::wire {
 

@@ -5,8 +5,8 @@
 #include <map>
 
 #include "curtail/base/strings.h"
-#include "curtail/wire/http_client_codec.h"
-#include "curtail/wire/http_codec.h"
+#include "curtail/wire/http/http_client_codec.h"
+#include "curtail/wire/http/http_codec.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "curtail/wire/http1_reader.h"
+#include "curtail/wire/http/http1_reader.h"
 #include "curtail/wire/metadata.h"
 
 namespace curtail::internal {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curtail/wire/http_host.h"
+#include "curtail/wire/http/http_host.h"
 
 #include <arpa/inet.h>
 

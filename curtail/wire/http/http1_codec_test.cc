@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "curtail/base/strings.h"
-#include "curtail/wire/http_codec.h"
+#include "curtail/wire/http/http_codec.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
