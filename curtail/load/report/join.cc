@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -141,36 +142,41 @@ absl::Status CheckShares(const std::vector<ShareReport>& parts) {
   return absl::OkStatus();
 }
 
+// The reason why `run` is not a part of the run that `first` is a part of; empty: it is one.
+std::string ReasonAgainst(const LoadResult& run, const LoadResult& first) {
+  if (run.interrupted) {
+    return absl::StrFormat("it was interrupted after %.1f of %.1f s", InSeconds(run.measured),
+                           InSeconds(run.plan.duration));
+  }
+  if (run.started == Nanos::zero()) return "its file does not have when it started";
+  const double apart_s = std::abs(InSeconds(run.started - first.started));
+  const double window_s = InSeconds(run.plan.requests > 0 ? run.measured : run.plan.duration);
+  if (apart_s <= kMaxApart * window_s) return "";
+  return absl::StrFormat(
+      "it started %.3f s from the first file's, and 1 %% of the window of %g s is allowed; "
+      "give all the same --start-at, and let their clocks agree",
+      apart_s, window_s);
+}
+
 // Why run number `number` of the shares says nothing about the whole.
 std::vector<std::string> ReasonsAgainst(const std::vector<ShareReport>& parts, size_t number) {
   std::vector<std::string> reasons;
-  std::map<int, const LoadResult*> runs;  // by share
-  const auto add = [&](const std::string& name, absl::string_view why) {
-    reasons.push_back(absl::StrCat(name, ": ", why));
-  };
-  const ShareReport* first = nullptr;
-  for (const ShareReport& part : parts) {
-    if (part.report.runs.size() <= number) continue;
-    const LoadResult& run = part.report.runs[number];
-    runs[run.plan.share] = &run;
-    for (const std::string& reason : run.invalid) add(part.name, reason);
-    if (run.interrupted) {
-      add(part.name, absl::StrFormat("it was interrupted after %.1f of %.1f s", InSeconds(run.measured),
-                                     InSeconds(run.plan.duration)));
-    }
-    if (first == nullptr) first = &part;
-    const double apart_s = std::abs(InSeconds(run.started - first->report.runs[number].started));
-    if (apart_s > kMaxApart * InSeconds(run.plan.duration)) {
-      add(part.name, absl::StrFormat("it started %.3f s from %s, and 1 %% of the window of %g s is allowed; "
-                                     "give all the same --start-at, and let their clocks agree",
-                                     apart_s, first->name, InSeconds(run.plan.duration)));
-    }
+  std::set<int> there;
+  const LoadResult* first = nullptr;
+  for (const auto& [name, report] : parts) {
+    if (report.runs.size() <= number) continue;
+    const LoadResult& run = report.runs[number];
+    if (first == nullptr) first = &run;
+    there.insert(run.plan.share);
+    for (const std::string& reason : run.invalid) reasons.push_back(absl::StrCat(name, ": ", reason));
+    const std::string reason = ReasonAgainst(run, *first);
+    if (!reason.empty()) reasons.push_back(absl::StrCat(name, ": ", reason));
   }
-  for (int share = 1; share <= parts.front().report.runs.front().plan.shares; ++share) {
-    if (runs.count(share) > 0) continue;
+  for (int share = 1; share <= first->plan.shares; ++share) {
+    if (there.contains(share)) continue;
     reasons.push_back(
         absl::StrFormat("share %d of %d has no result: its generator sent nothing, or has ended early", share,
-                        parts.front().report.runs.front().plan.shares));
+                        first->plan.shares));
   }
   return reasons;
 }

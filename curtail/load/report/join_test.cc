@@ -124,9 +124,18 @@ TEST(JoinReports, IsVoidWhereGeneratorsDidNotStartTogether) {
   EXPECT_THAT(Reasons(parts), testing::IsEmpty()) << "100 ms of 10 s";
   started += std::chrono::milliseconds(1);
   EXPECT_THAT(Reasons(parts),
-              testing::ElementsAre(testing::StartsWith("2.json: it started 0.101 s from 1.json")));
+              testing::ElementsAre(testing::StartsWith("2.json: it started 0.101 s from the first")));
   started = Nanos(0);  // not known
-  EXPECT_THAT(Reasons(parts), testing::ElementsAre(testing::HasSubstr("--start-at")));
+  EXPECT_THAT(Reasons(parts), testing::ElementsAre("2.json: its file does not have when it started"));
+  parts[1] = Share(2, 2);
+  for (ShareReport& part : parts) {
+    LoadResult& run = part.report.runs.front();
+    run.plan.requests = 1000;
+    run.plan.duration = std::chrono::hours(24);  // at most
+    run.started += run.plan.share * std::chrono::milliseconds(100);
+  }
+  EXPECT_THAT(Reasons(parts), testing::ElementsAre(testing::HasSubstr("--start-at")))
+      << "of the time that they took";
 }
 
 TEST(JoinReports, RefusesWhatIsNotOfOneTest) {

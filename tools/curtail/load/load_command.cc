@@ -467,6 +467,8 @@ int RunLoad(const LoadFlags& flags, Console& console, const std::atomic<bool>& s
   }
   console.PrintWrapped(absl::StrCat(console.Bold("load"), " ", PlanText(*plan), "\n"));
   if (given.dry_run) return kOk;
+  if (setup->start_at)
+    console.Note(absl::StrFormat("the run starts in %.1f s", InSeconds(*setup->start_at - Now())));
   const std::vector<Threshold> find_max = setup->find_max;
   LoadTest test(given, *std::move(setup), *workloads, *std::move(first), targets->run_folder, console, stop);
   return find_max.empty() ? test.Repeat() : test.FindMax(find_max);
