@@ -1,7 +1,7 @@
 # Kernels and index alone. FAISS is for comparison only.
 find_package(benchmark REQUIRED)
-curtail_bench(hdsearch_kernels_bench SOURCES kernels_bench.cc LIBS hdsearch_core benchmark::benchmark)
-curtail_bench(hdsearch_index_bench SOURCES index_bench.cc LIBS hdsearch_core benchmark::benchmark)
+curtail_bench(hdsearch_kernels_bench SOURCES index/kernels_bench.cc LIBS hdsearch_core benchmark::benchmark)
+curtail_bench(hdsearch_index_bench SOURCES index/index_bench.cc LIBS hdsearch_core benchmark::benchmark)
 find_package(OpenMP QUIET)
 find_package(faiss QUIET)
 if(OpenMP_CXX_FOUND AND faiss_FOUND)

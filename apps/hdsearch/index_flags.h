@@ -3,7 +3,7 @@
 // index_flags.h - the flags of the hash index, which the mid-tier and the offline commands share.
 #pragma once
 
-#include "apps/hdsearch/hash_index.h"
+#include "apps/hdsearch/index/hash_index.h"
 #include "curtail/rpc/flags.h"
 
 namespace curtail::hdsearch {

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "apps/hdsearch/data_spec.h"
+#include "apps/hdsearch/data/data_spec.h"
+#include "apps/hdsearch/data/rows.h"
 #include "apps/hdsearch/messages.h"
-#include "apps/hdsearch/rows.h"
 #include "apps/kit/parallel.h"
 
 namespace curtail::hdsearch {

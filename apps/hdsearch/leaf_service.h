@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "apps/hdsearch/vector_store.h"
+#include "apps/hdsearch/index/vector_store.h"
 #include "curtail/rpc/host.h"
 #include "hdsearch.curtail.h"
 #include "hdsearch.pb.h"

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "apps/hdsearch/top_k.h"
-#include "apps/hdsearch/vector_store.h"
+#include "apps/hdsearch/index/top_k.h"
+#include "apps/hdsearch/index/vector_store.h"
 #include "hdsearch.pb.h"
 
 namespace curtail::hdsearch {

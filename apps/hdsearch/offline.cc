@@ -10,8 +10,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "apps/hdsearch/data_spec.h"
-#include "apps/hdsearch/ground_truth.h"
+#include "apps/hdsearch/data/data_spec.h"
+#include "apps/hdsearch/index/ground_truth.h"
 #include "apps/kit/output_file.h"
 #include "apps/kit/parallel.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "apps/hdsearch/hash_index.h"
+#include "apps/hdsearch/index/hash_index.h"
 
 namespace curtail::hdsearch {
 

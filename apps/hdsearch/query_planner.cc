@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "apps/hdsearch/index/top_k.h"
 #include "apps/hdsearch/messages.h"
-#include "apps/hdsearch/top_k.h"
 
 namespace curtail::hdsearch {
 namespace {

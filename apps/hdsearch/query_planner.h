@@ -13,8 +13,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "apps/hdsearch/hash_index.h"
-#include "apps/hdsearch/vector_store.h"
+#include "apps/hdsearch/index/hash_index.h"
+#include "apps/hdsearch/index/vector_store.h"
 #include "curtail/rpc/channel.h"
 #include "hdsearch.pb.h"
 

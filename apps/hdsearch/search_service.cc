@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "apps/hdsearch/data_spec.h"
+#include "apps/hdsearch/data/data_spec.h"
 #include "apps/hdsearch/index_flags.h"
 #include "apps/kit/parallel.h"
 

@@ -9,7 +9,7 @@
 #include <cmath>
 #include <limits>
 
-#include "apps/hdsearch/ground_truth.h"
+#include "apps/hdsearch/index/ground_truth.h"
 #include "apps/hdsearch/leaf_service.h"
 #include "apps/hdsearch/messages.h"
 #include "apps/kit/configs_to_test.h"

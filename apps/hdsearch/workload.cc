@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "apps/hdsearch/data_spec.h"
-#include "apps/hdsearch/ground_truth.h"
+#include "apps/hdsearch/data/data_spec.h"
+#include "apps/hdsearch/index/ground_truth.h"
 #include "apps/hdsearch/messages.h"
 #include "apps/kit/parallel.h"
 #include "hdsearch.curtail.h"

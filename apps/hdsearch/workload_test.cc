@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "apps/hdsearch/ground_truth.h"
+#include "apps/hdsearch/index/ground_truth.h"
 #include "curtail/base/temp_dir_testing.h"
 #include "hdsearch.pb.h"
 

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "apps/kit/parallel.h"
-#include "apps/recommend/data_spec.h"
-#include "apps/recommend/model.h"
+#include "apps/recommend/data/data_spec.h"
+#include "apps/recommend/model/model.h"
 #include "apps/recommend/train_flags.h"
 #include "curtail/base/strings.h"
 

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "apps/recommend/predictor.h"
+#include "apps/recommend/model/predictor.h"
 #include "curtail/rpc/host.h"
 #include "recommend.curtail.h"
 #include "recommend.pb.h"

@@ -11,8 +11,8 @@
 
 #include "apps/kit/output_file.h"
 #include "apps/kit/parallel.h"
-#include "apps/recommend/model.h"
-#include "apps/recommend/predictor.h"
+#include "apps/recommend/model/model.h"
+#include "apps/recommend/model/predictor.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::recommend {

@@ -9,10 +9,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "apps/recommend/data_spec.h"
-#include "apps/recommend/factorization.h"
-#include "apps/recommend/hash.h"
-#include "apps/recommend/ratings.h"
+#include "apps/recommend/data/data_spec.h"
+#include "apps/recommend/data/hash.h"
+#include "apps/recommend/data/ratings.h"
+#include "apps/recommend/model/factorization.h"
 
 namespace curtail::recommend {
 

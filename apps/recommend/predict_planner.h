@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "apps/recommend/hash.h"
+#include "apps/recommend/data/hash.h"
 #include "curtail/base/clock.h"
 #include "curtail/rpc/channel.h"
 #include "recommend.pb.h"

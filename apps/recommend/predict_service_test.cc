@@ -12,8 +12,8 @@
 #include <mutex>
 
 #include "apps/kit/configs_to_test.h"
-#include "apps/recommend/brute_force.h"
 #include "apps/recommend/leaf_service.h"
+#include "apps/recommend/model/brute_force.h"
 #include "curtail/base/strings.h"
 #include "curtail/rpc/host/host_testing.h"
 #include "curtail/rpc/server_testing.h"

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "apps/recommend/factorization.h"
+#include "apps/recommend/model/factorization.h"
 #include "curtail/rpc/flags.h"
 
 namespace curtail::recommend {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "apps/kit/parallel.h"
-#include "apps/recommend/brute_force.h"
-#include "apps/recommend/model.h"
+#include "apps/recommend/model/brute_force.h"
+#include "apps/recommend/model/model.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/strings.h"
 #include "recommend.curtail.h"

@@ -10,8 +10,8 @@
 
 #include "absl/status/statusor.h"
 #include "apps/kit/requests.h"
-#include "apps/recommend/data_spec.h"
-#include "apps/recommend/factorization.h"
+#include "apps/recommend/data/data_spec.h"
+#include "apps/recommend/model/factorization.h"
 #include "curtail/load/message/workload.h"
 
 namespace curtail::recommend {

@@ -8,9 +8,9 @@
 #include <memory>
 
 #include "apps/recommend/leaf_service.h"
-#include "apps/recommend/model.h"
+#include "apps/recommend/model/model.h"
+#include "apps/recommend/model/predictor.h"
 #include "apps/recommend/predict_service.h"
-#include "apps/recommend/predictor.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/temp_dir_testing.h"
 #include "curtail/rpc/host/host_testing.h"

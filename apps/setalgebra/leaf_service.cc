@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "apps/setalgebra/data_spec.h"
+#include "apps/setalgebra/data/data_spec.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::setalgebra {

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "apps/setalgebra/index.h"
+#include "apps/setalgebra/index/index.h"
 #include "curtail/rpc/host.h"
 #include "setalgebra.curtail.h"
 #include "setalgebra.pb.h"

@@ -8,8 +8,8 @@
 #include <memory>
 
 #include "apps/kit/output_file.h"
-#include "apps/setalgebra/collection.h"
-#include "apps/setalgebra/index.h"
+#include "apps/setalgebra/data/collection.h"
+#include "apps/setalgebra/index/index.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::setalgebra {

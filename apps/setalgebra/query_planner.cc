@@ -5,8 +5,8 @@
 #include <set>
 #include <utility>
 
-#include "apps/setalgebra/postings.h"
-#include "apps/setalgebra/words.h"
+#include "apps/setalgebra/data/words.h"
+#include "apps/setalgebra/index/postings.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::setalgebra {

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "apps/kit/configs_to_test.h"
-#include "apps/setalgebra/collection.h"
-#include "apps/setalgebra/index.h"
+#include "apps/setalgebra/data/collection.h"
+#include "apps/setalgebra/index/index.h"
 #include "apps/setalgebra/leaf_service.h"
 #include "apps/setalgebra/query_service.h"
 #include "apps/setalgebra/workload.h"

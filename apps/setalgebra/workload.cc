@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "apps/setalgebra/collection.h"
-#include "apps/setalgebra/postings.h"
-#include "apps/setalgebra/scan.h"
+#include "apps/setalgebra/data/collection.h"
+#include "apps/setalgebra/index/postings.h"
+#include "apps/setalgebra/index/scan.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/strings.h"
 #include "setalgebra.curtail.h"

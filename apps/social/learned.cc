@@ -7,9 +7,9 @@
 #include <numeric>
 #include <unordered_set>
 
-#include "apps/recommend/factorization.h"
-#include "apps/recommend/hash.h"
-#include "apps/recommend/matrix.h"
+#include "apps/recommend/data/hash.h"
+#include "apps/recommend/model/factorization.h"
+#include "apps/recommend/model/matrix.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/strings.h"
 

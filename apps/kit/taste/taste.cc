@@ -7,10 +7,10 @@
 #include <set>
 #include <utility>
 
-#include "apps/recommend/factorization.h"
-#include "apps/recommend/hash.h"
-#include "apps/recommend/matrix.h"
-#include "apps/recommend/ratings.h"
+#include "apps/recommend/data/hash.h"
+#include "apps/recommend/data/ratings.h"
+#include "apps/recommend/model/factorization.h"
+#include "apps/recommend/model/matrix.h"
 #include "curtail/base/rng.h"
 
 namespace curtail::apps {

@@ -12,8 +12,8 @@
 #include <string>
 #include <string_view>
 
-#include "apps/recommend/model.h"
-#include "apps/recommend/predictor.h"
+#include "apps/recommend/model/model.h"
+#include "apps/recommend/model/predictor.h"
 
 namespace {
 

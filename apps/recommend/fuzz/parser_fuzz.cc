@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "apps/recommend/rating_parser.h"
+#include "apps/recommend/data/rating_parser.h"
 
 namespace {
 

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/setalgebra/markup.h"
-#include "apps/setalgebra/words.h"
+#include "apps/setalgebra/data/markup.h"
+#include "apps/setalgebra/data/words.h"
 
 namespace {
 
