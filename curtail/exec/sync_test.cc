@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "curtail/exec/fiber_testing.h"
+#include "curtail/exec/fiber/fiber_testing.h"
 
 namespace curtail {
 namespace {

@@ -19,7 +19,7 @@
 
 #include "curtail/base/temp_dir_testing.h"
 #include "curtail/base/testing.h"
-#include "curtail/exec/fiber_testing.h"
+#include "curtail/exec/fiber/fiber_testing.h"
 #include "curtail/store/store_testing.h"
 
 namespace curtail {

@@ -19,7 +19,7 @@ mutant(leader_forgets_the_heir "two leaders|two threads wait" "leader_ = heir;" 
 mutant(leaving_follower_stays_listed "deadlock|after its end|crash"
   "(waiter.prev_ ? waiter.prev_->next_ : followers_) = waiter.next_;" "")
 
-mutants_of(model_mutants FiberModel.* curtail/exec/fiber.cc)
+mutants_of(model_mutants FiberModel.* curtail/exec/fiber/fiber.cc)
 mutant(sleeping_loop_does_not_say_so "deadlock" "sleeping_.store(true, std::memory_order_seq_cst);" "")
 mutant(sleeping_loop_looks_too_early "deadlock"
   "seat.Ticket() != ticket || remote_.load(std::memory_order_seq_cst) != nullptr" "false")
@@ -29,7 +29,7 @@ mutant(remote_wake_up_does_not_rouse "deadlock" "loop->Rouse();  // F3" "")
 mutants_of(model_mutants SyncModel.* curtail/exec/sync.cc)
 mutant(late_grant_is_not_awaited "after its end|crash" "notified = true;  // the notification is on its way" "")
 
-mutants_of(model_mutants ExecutorModel.* curtail/exec/executor.cc)
+mutants_of(model_mutants ExecutorModel.* curtail/exec/executor/executor.cc)
 mutant(two_leaders "two threads wait" "if (station.leading) return false;" "")
 mutant(nobody_receives_while_a_task_runs "deadlock" "receives && (!station.leading || more)" "receives && more")
 mutant(leader_sleeps_through_a_task "deadlock" "if (wake_leader) source.Wake();" "")
@@ -43,7 +43,7 @@ mutants_of(model_mutants TickerModel.* curtail/exec/internal/ticker.cc)
 mutant(ticker_sleeps_through_a_wake_up "deadlock"
   "parker_.Ticket() == ticket && !next.Expired()" "(parker_.Wait(parker_.Ticket(), next), false)")
 
-mutants_of(model_mutants StandInsModel.* curtail/exec/stand_ins.cc)
+mutants_of(model_mutants StandInsModel.* curtail/exec/executor/stand_ins.cc)
 mutant(nobody_stands_in "deadlock" "UnparkLast(kSleepers);" "")  # G2
 mutant(hold_is_not_given_back "the stand-in stays"
   "--(self.hold == Hold::kAsleep ? held_asleep_ : held_busy_);" "")  # G3
@@ -51,18 +51,18 @@ mutant(guard_does_not_say_that_it_sleeps "deadlock" "guard_sleeps_ = !next;  // 
 mutant(guard_trusts_the_loops_alone "deadlock"
   "std::exchange(runs_seen_, runs) != runs || runs_ > 0" "std::exchange(runs_seen_, runs) != runs")  # G5
 
-mutants_of(model_mutants StandInsModel.* curtail/exec/executor_fiber.cc)
+mutants_of(model_mutants StandInsModel.* curtail/exec/executor/executor_fiber.cc)
 mutant(run_wakes_no_guard "deadlock" "if (wake_guard) WakeGuard();" "")  # G5
 
-mutants_of(model_mutants ExecutorModel.* curtail/exec/executor_switch.cc)
+mutants_of(model_mutants ExecutorModel.* curtail/exec/executor/executor_switch.cc)
 mutant(leader_sleeps_through_a_switch "deadlock" "if (wake_reception) reception_source_->Wake();" "")
 mutant(sleepers_miss_the_switch "deadlock" "for (int i = 0; i < config.threads(); ++i) UnparkLast(kSleepers);" "")
 mutant(nobody_wakes_a_receiver "deadlock" "!reception_.leading && !receives" "false")
 
-mutants_of(model_mutants StandInsModel.TheGuardHears* curtail/exec/executor_switch.cc)
+mutants_of(model_mutants StandInsModel.TheGuardHears* curtail/exec/executor/executor_switch.cc)
 mutant(switch_wakes_no_guard "deadlock" "if (wake_guard) WakeGuard();" "")  # G5
 
-mutants_of(model_mutants ExecutorModel.ASwitch* curtail/exec/executor.cc)
+mutants_of(model_mutants ExecutorModel.ASwitch* curtail/exec/executor/executor.cc)
 mutant(old_network_thread_tells_no_leader "deadlock"
   "WakeRunners(station, source, count, !dispatch())" "WakeRunners(station, source, count, false)")
 

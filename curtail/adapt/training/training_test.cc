@@ -12,7 +12,7 @@
 
 #include "curtail/adapt/envelope.h"
 #include "curtail/adapt/profile_testing.h"
-#include "curtail/adapt/training_testing.h"
+#include "curtail/adapt/training/training_testing.h"
 #include "curtail/base/strings.h"
 #include "gmock/gmock.h"
 

@@ -9,7 +9,7 @@
 
 #include "curtail/adapt/profile_testing.h"
 #include "curtail/adapt/training.h"
-#include "curtail/adapt/training_testing.h"
+#include "curtail/adapt/training/training_testing.h"
 #include "curtail/base/strings.h"
 #include "gmock/gmock.h"
 

@@ -9,7 +9,7 @@
 
 #include "curtail/base/cpus.h"
 #include "curtail/exec/executor.h"
-#include "curtail/exec/executor_testing.h"
+#include "curtail/exec/executor/executor_testing.h"
 #include "curtail/exec/internal/guard_pace.h"
 
 namespace curtail {

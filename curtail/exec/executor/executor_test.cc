@@ -17,7 +17,7 @@
 #include "curtail/base/rng.h"
 #include "curtail/base/testing.h"
 #include "curtail/exec/blocking.h"
-#include "curtail/exec/executor_testing.h"
+#include "curtail/exec/executor/executor_testing.h"
 
 namespace curtail {
 namespace {
