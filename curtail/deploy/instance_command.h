@@ -33,7 +33,7 @@ struct InstanceSetup {
   bool failover = false;     // ServiceSpec::failover in place of the program
   // Has a file NAME.addresses for each service that scales while serving; empty: there are none.
   std::string registry;
-  std::vector<std::string> more_flags;  // of its own, before those that all services take
+  std::vector<std::string> more_flags;  // of its own, written before `config`
   std::vector<ServiceFlag> flags;       // behind `http_admin`
   bool joined = false;                  // a flag and its value are one word, "--flag=value"
 };
