@@ -6,7 +6,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 #include <string>
+#include <string_view>
 
 namespace curtail {
 namespace internal {
@@ -32,12 +34,27 @@ template struct PublishMember<SizeSetter, &std::string::_M_set_length>;
 inline void ResizeForOverwrite(std::string& bytes, size_t size) {
 #if defined(__GLIBCXX__) && defined(_GLIBCXX_USE_CXX11_ABI) && _GLIBCXX_USE_CXX11_ABI
   if (size > bytes.size()) {
-    bytes.reserve(size);
+    if (size > bytes.capacity()) bytes.reserve(size);
     (bytes.*Get(internal::SizeSetter()))(size);
     return;
   }
 #endif
   bytes.resize(size);
+}
+
+// Makes `bytes` a copy of `from`, which is not a part of it.
+inline void AssignBytes(std::string& bytes, std::string_view from) {
+  if (from.size() > bytes.capacity()) bytes.clear();  // growth would copy it
+  ResizeForOverwrite(bytes, from.size());
+  std::memcpy(bytes.data(), from.data(), from.size());
+}
+
+// Makes `bytes` longer by `more`, which the caller writes to the place that this returns. Its memory
+// grows as by appending.
+inline char* ExtendForOverwrite(std::string& bytes, size_t more) {
+  const size_t size = bytes.size();
+  ResizeForOverwrite(bytes, size + more);
+  return bytes.data() + size;
 }
 
 }  // namespace curtail

@@ -76,6 +76,7 @@ bool Session::stalled() const { return impl_->stalled(); }
 absl::Status Session::GoOn() { return impl_->GoOn(); }
 bool Session::TookLong() { return impl_->TookLong(); }
 bool Session::Pull(std::string* out, size_t limit) { return impl_->Pull(out, limit); }
+bool Session::HasOutput() const { return impl_->HasOutput(); }
 bool Session::Gather(Output* out, size_t limit) { return impl_->Gather(out, limit); }
 void Session::Written() { impl_->Written(); }
 

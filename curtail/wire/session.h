@@ -152,6 +152,9 @@ class Session {
   // not DATA. Returns true if output is left. May call OnCallEnd, of replies that are now sent
   // whole.
   bool Pull(std::string* out, size_t limit = 256u << 10);
+  // False: Pull() would append nothing and call no event, and Finished() is false. Cheaper than
+  // asking either.
+  bool HasOutput() const;
   // The same for an `out` that is empty. Long messages are not copied: they are pieces, which the
   // session keeps until the owner calls Written(), and which end with the session. The next call of
   // Pull() or Gather() comes after Written().

@@ -23,8 +23,9 @@ constexpr Method<StringValue, StringValue> kDo{"/test.Hurried/Do"};
 constexpr Nanos kPause = milliseconds(50);
 // The time of a method that has one.
 constexpr Nanos kTimeout = seconds(10);
-// The resolution of grpc-timeout.
-constexpr Nanos kRounding = milliseconds(1);
+// Of a call; less than ten seconds, of which grpc-timeout has three digits.
+constexpr Nanos kTime = seconds(9);
+constexpr Nanos kRounding = milliseconds(10);
 
 std::string ConfigOf(std::string_view policy, bool timeout) {
   return Join(R"({"methodConfig":[{"name":[{"service":"test.Hurried","method":"Do"}],)",
@@ -112,9 +113,9 @@ TEST_P(AttemptDeadlineTest, EachHasWhatIsLeftOfTheRequest) {
       auto [reply] = co_await WhenAll(ctx, Ask(&channel, kDo, in));
       co_return reply.status();
     });
-    const absl::Status status = Run(text);
+    const absl::Status status = Run(text, nullptr, kTime);
     EXPECT_TRUE(status.ok()) << status;
-    EXPECT_LE(had, kMaxTestWait);
+    EXPECT_LE(had, kTime + kRounding);
     mid_.reset();  // before the channel
     return had;
   });
@@ -134,10 +135,10 @@ TEST_P(StartedAttemptDeadlineTest, EachHasWhatIsLeftOfTheCall) {
   };
   ExpectWhatIsLeft([this](Channel& channel, const char* text) -> Nanos {
     Ended call;
-    channel.Start(kDo.path, Deadline::In(kMaxTestWait), {}, Text(text).SerializeAsString(), &call);
+    channel.Start(kDo.path, Deadline::In(kTime), {}, Text(text).SerializeAsString(), &call);
     while (!call.done) client_.Poll(Deadline::In(kMaxTestWait));
     EXPECT_TRUE(call.status.ok()) << call.status;
-    return kMaxTestWait;
+    return kTime;
   });
 }
 

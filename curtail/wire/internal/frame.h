@@ -103,8 +103,10 @@ struct FrameHeader {
   void Write(char* p) const {
     Put32(p, length << 8 | static_cast<uint8_t>(type));
     p[4] = static_cast<char>(flags);
-    Put32(p + 5, static_cast<uint32_t>(stream));
+    SetStream(p, stream);
   }
+  // Writes it over that of the header at `p`.
+  static void SetStream(char* p, int32_t stream) { Put32(p + 5, static_cast<uint32_t>(stream)); }
 };
 
 inline void AppendFrameHeader(const FrameHeader& header, std::string* out) {

@@ -77,6 +77,13 @@ class HpackDecoder {
   // order. The sink does not call back into the decoder. False: COMPRESSION_ERROR, or a block that copies more than
   // kMaxCopied bytes of names within the table; the decoder is then of no more use.
   [[nodiscard]] bool Decode(std::string_view block, Sink sink);
+  // Decodes the rest of a block behind fields that need not be decoded again: see IndexedBytes().
+  [[nodiscard]] bool DecodeRest(std::string_view rest, Sink sink);
+  // The bytes at the front of a block that refer to entries of the tables, and change nothing. They mean the same fields
+  // as long as generation() stays.
+  static size_t IndexedBytes(std::string_view block);
+  // Rises whenever the table changes: with an insertion, and with an update of its size.
+  uint64_t generation() const { return generation_; }
 
   // For statistics and tests: the number of entries, and their size as RFC 7541 4.1 counts it.
   size_t table_entries() const { return count_; }
@@ -87,11 +94,17 @@ class HpackDecoder {
   struct Reader {
     const uint8_t* next;
     const uint8_t* end;
+    static Reader Of(std::string_view block) {
+      const auto* const begin = reinterpret_cast<const uint8_t*>(block.data());
+      return {begin, begin + block.size()};
+    }
     size_t left() const { return static_cast<size_t>(end - next); }
     // An integer whose first byte, already taken, left `prefix` (RFC 7541 5.1). False: truncated or too big.
     bool Integer(uint32_t mask, uint32_t prefix, uint32_t* value);
   };
 
+  // All fields up to the end.
+  bool Fields(Reader& in, Sink sink);
   // A literal field, whose first byte left `prefix` of `mask`.
   bool Literal(Reader& in, uint32_t prefix, uint32_t mask, Sink sink);
   bool SizeUpdate(Reader& in);
@@ -124,6 +137,7 @@ class HpackDecoder {
   uint32_t count_ = 0;
   uint32_t newest_ = 0;
   uint64_t inserted_ = 0;
+  uint64_t generation_ = 0;
   size_t bytes_ = 0;
   uint32_t ring_size_ = 0;
   std::unique_ptr<HeaderField[]> ring_;

@@ -144,13 +144,34 @@ bool HpackDecoder::Reader::Integer(uint32_t mask, uint32_t prefix, uint32_t* val
 HpackDecoder::HpackDecoder(uint32_t max_table_bytes) : max_table_bytes_(max_table_bytes) {}
 
 bool HpackDecoder::Decode(std::string_view block, Sink sink) {
-  Reader in{reinterpret_cast<const uint8_t*>(block.data()),
-            reinterpret_cast<const uint8_t*>(block.data()) + block.size()};
-  copied_ = 0;
+  Reader in = Reader::Of(block);
   // Size updates come before the first field (RFC 7541 4.2).
   while (in.next != in.end && (*in.next & 0xe0) == 0x20) {
     if (!SizeUpdate(in)) return false;
   }
+  return Fields(in, sink);
+}
+
+bool HpackDecoder::DecodeRest(std::string_view rest, Sink sink) {
+  Reader in = Reader::Of(rest);
+  return Fields(in, sink);
+}
+
+size_t HpackDecoder::IndexedBytes(std::string_view block) {
+  Reader in = Reader::Of(block);
+  const uint8_t* const begin = in.next;
+  size_t bytes = 0;
+  while (in.next != in.end && (*in.next & 0x80) != 0) {
+    const uint32_t prefix = *in.next++ & 0x7f;
+    uint32_t index;
+    if (!in.Integer(0x7f, prefix, &index)) break;
+    bytes = static_cast<size_t>(in.next - begin);
+  }
+  return bytes;
+}
+
+bool HpackDecoder::Fields(Reader& in, Sink sink) {
+  copied_ = 0;
   while (in.next != in.end) {
     const uint32_t byte = *in.next++;
     if ((byte & 0x80) != 0) {
@@ -175,6 +196,7 @@ bool HpackDecoder::SizeUpdate(Reader& in) {
   uint32_t limit;
   if (!in.Integer(0x1f, prefix, &limit) || limit > max_table_bytes_) return false;
   table_limit_ = limit;
+  ++generation_;
   EvictTo(limit);
   return true;
 }
@@ -236,6 +258,7 @@ void HpackDecoder::EvictTo(size_t bytes) {
 
 const HeaderField* HpackDecoder::Insert(const HeaderField& field) {
   const size_t bytes = TableBytes(field);
+  ++generation_;
   EvictTo(bytes <= table_limit_ ? table_limit_ - bytes : 0);
   if (bytes > table_limit_) return nullptr;
   const size_t need = ArenaBytes(field);

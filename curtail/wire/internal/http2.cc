@@ -35,6 +35,10 @@
 //       until they are whole. Limits and windows count bytes as they come.
 //   R9  A layer may stall its connection when what it has to do takes long: input waits until the layer goes on, when its
 //       owner says so.
+//  R10 What repeats is not worked out again. A header block that came before means what it meant, and one that was encoded
+//      before is sent again, as long as the table behind it has not changed (HpackDecoder and HpackEncoder::generation);
+//      neither is kept if it changed the table itself. A reply of frames that came before, with one whole message in
+//      between, is taken in one step. A peer that never repeats itself pays the copies of short blocks.
 //
 // A server holds its output back until the client's preface has arrived, so that a peer that speaks HTTP/1 reads an
 // answer in its own language.
@@ -92,29 +96,6 @@ Http2::~Http2() {
 }
 
 // ----- streams --------------------------------------------------------------------------------------------
-
-Stream* Http2::NewStream(StreamId id) {
-  Stream* s = pool_.New();
-  s->id = id;
-  streams_.Insert(s);
-  return s;
-}
-
-void Http2::Close(Stream* s) {
-  s->closed = true;
-  if (s->in_queue != nullptr) s->in_queue->Remove(s);
-  streams_.Erase(s);
-  s->bucket_next = closed_;
-  closed_ = s;
-}
-
-void Http2::Reap() {
-  while (closed_ != nullptr) {
-    Stream* s = closed_;
-    closed_ = s->bucket_next;
-    pool_.Free(s);
-  }
-}
 
 void Http2::Finish(Stream* s, absl::Status&& status, Metadata&& trailing) {
   if (s->done) return;
@@ -209,9 +190,15 @@ absl::Status Http2::Receive(std::string_view bytes) {
       TakeData(&bytes);
       return broken_;
     }
-    OnFrame(header, bytes.substr(kFrameHeaderBytes, header.length));
+    size_t taken = 0;
+    if (header.type == FrameType::kHeaders && is_client() && got_settings_ && !open_block_)
+      taken = TakeReply(header, bytes);  // R10
+    if (taken == 0) {
+      OnFrame(header, bytes.substr(kFrameHeaderBytes, header.length));
+      taken = kFrameHeaderBytes + header.length;
+    }
     Reap();
-    bytes.remove_prefix(kFrameHeaderBytes + header.length);
+    bytes.remove_prefix(taken);
   }
   if (!bytes.empty() && broken_.ok()) (stalled_ ? waiting_input_ : partial_).append(bytes);
   return broken_;
@@ -264,7 +251,8 @@ bool Http2::Pull(std::string* out, size_t limit) {
     return false;
   }
   if (!is_client() && preface_have_ < kPreface.size()) return false;
-  if (broken_.ok()) OpenWaiting();
+  if (!waiting_.empty() && broken_.ok()) [[unlikely]]
+    OpenWaiting();
   if (!sendable_.empty()) AppendQueued(limit - std::min(limit, out->size()));
   if (out->empty()) {
     out->swap(out_);

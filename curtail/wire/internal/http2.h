@@ -43,6 +43,11 @@ class Http2 {
 
   absl::Status Receive(std::string_view bytes);
   bool TookLong() { return std::exchange(took_long_, false); }
+  // False: Pull() would give nothing and tell nothing, and Finished() is false.
+  bool HasOutput() const {
+    if (!out_.empty() || !sendable_.empty() || !leaving_.empty() || !waiting_.empty()) return true;
+    return last_accepted_.has_value() || got_goaway_ || silent_ || !broken_.ok();
+  }
   bool Pull(std::string* out, size_t limit);
   bool Gather(Output* out, size_t limit);
   void Written() { lender_.Return(); }
@@ -76,6 +81,9 @@ class Http2 {
   virtual bool DecodeFields(std::string_view block) = 0;
   // It was one of a stream or, with null, of a request on a new one.
   virtual void OnFields(Stream* s, StreamId id, bool end_stream) = 0;
+  // Client: takes a whole reply, which begins with `header`, from the front of `bytes`, and returns how many bytes it had.
+  // 0: its frames go the way of all.
+  virtual size_t TakeReply(const FrameHeader& /*header*/, std::string_view /*bytes*/) { return 0; }
   // DATA of an open stream, for which the windows were counted. `end`: it is the last.
   virtual void OnContent(Stream* s, std::string_view content, bool end) = 0;
   // Client: encodes the request of a stream that had to wait.
@@ -105,7 +113,12 @@ class Http2 {
     }
     return s;
   }
-  Stream* NewStream(StreamId id);
+  Stream* NewStream(StreamId id) {
+    Stream* s = pool_.New();
+    s->id = id;
+    streams_.Insert(s);
+    return s;
+  }
   // Server: a stream for a request, which the owner hears of.
   Stream* AcceptStream(StreamId id) {
     Stream* s = NewStream(id);
@@ -122,8 +135,21 @@ class Http2 {
   // The peer broke HTTP/2's rules on one stream.
   void StreamError(Stream* s, ErrorCode code);
   // Takes the stream out of the table and of any queue. Its memory goes with Reap().
-  void Close(Stream* s);
-  void Reap();
+  void Close(Stream* s) {
+    s->closed = true;
+    if (s->in_queue != nullptr) [[unlikely]]
+      s->in_queue->Remove(s);
+    streams_.Erase(s);
+    s->bucket_next = closed_;
+    closed_ = s;
+  }
+  void Reap() {
+    while (closed_ != nullptr) {
+      Stream* s = closed_;
+      closed_ = s->bucket_next;
+      pool_.Free(s);
+    }
+  }
   // The one place that calls OnCallEnd. Drops what is queued and held.
   void Finish(Stream* s, absl::Status&& status, Metadata&& trailing = {});
   // After the last frame of a reply: the call ends with the next Pull().
@@ -141,6 +167,17 @@ class Http2 {
   }
   size_t DropQueue(Stream* s) { return s->queue.Clear(lender_); }
   void AppendReset(StreamId id, ErrorCode code);
+  // Counts `bytes` of DATA of a stream that ends with them. False: that is not all there is to do, and they are not
+  // counted.
+  bool CountLast(const Stream* s, uint32_t bytes) {
+    const uint32_t window = std::clamp(options_.connection_window_bytes, kDefaultWindow, kMaxWindow);
+    if (uncredited_ + bytes >= window / 2 || s->uncredited + bytes >= options_.stream_window_bytes / 2)
+      return false;
+    uncredited_ += bytes;
+    return true;
+  }
+  // Frames that came whole, beside those that go the way of all.
+  void CountFrames(uint64_t frames) { inputs_ += frames; }
   // The flow-control window of the peer on a stream.
   int64_t Window(const Stream* s) const { return peer_stream_window_ + s->send_credit; }
 
@@ -197,17 +234,17 @@ class Http2 {
 
   // http2_frames_in.cc
   void OnFrame(const FrameHeader& header, std::string_view payload);
-  void OnHeaders(const FrameHeader& header, std::string_view payload);
+  inline void OnHeaders(const FrameHeader& header, std::string_view payload);
   void OnContinuation(const FrameHeader& header, std::string_view payload);
   void OnHeaderBlock(StreamId id, bool end_stream, std::string_view block);
-  void OnData(const FrameHeader& header, std::string_view payload);
+  inline void OnData(const FrameHeader& header, std::string_view payload);
   // Content of a DATA frame. `last`: the rest of it.
   inline void OnCounted(Stream* s, const FrameHeader& header, std::string_view content, bool last);
-  bool CountReceived(Stream* s, uint32_t bytes);
+  inline bool CountReceived(Stream* s, uint32_t bytes);
   // The bytes that the peer may send on a stream before it hears of more.
   uint32_t StreamWindow() const;
   // Gives the stream's window back, once half is used.
-  void Credit(Stream* s);
+  inline void Credit(Stream* s);
   void OnRstStream(const FrameHeader& header, std::string_view payload);
   void OnSettings(const FrameHeader& header, std::string_view payload);
   struct NewSettings;

@@ -134,7 +134,7 @@ bool Http2::Unpad(const FrameHeader& header, std::string_view* payload) {
 
 // ----- header blocks --------------------------------------------------------------------------------------
 
-void Http2::OnHeaders(const FrameHeader& header, std::string_view payload) {
+[[gnu::always_inline]] inline void Http2::OnHeaders(const FrameHeader& header, std::string_view payload) {
   if (header.stream % 2 == 0) return ConnectionError(ErrorCode::kProtocolError, "HEADERS on a wrong stream");
   if (is_client() && Idle(header.stream)) {
     return ConnectionError(ErrorCode::kProtocolError, "HEADERS without a request");
@@ -197,7 +197,7 @@ void Http2::OnHeaderBlock(StreamId id, bool end_stream, std::string_view block) 
   OnContent(s, content, last && header.Has(kEndStream));
 }
 
-void Http2::OnData(const FrameHeader& header, std::string_view payload) {
+[[gnu::always_inline]] inline void Http2::OnData(const FrameHeader& header, std::string_view payload) {
   if (Idle(header.stream)) return ConnectionError(ErrorCode::kProtocolError, "DATA without a stream");
   Stream* s = streams_.Find(header.stream);
   if (s != nullptr && s->waiting) s = nullptr;
@@ -218,7 +218,7 @@ void Http2::OnDataPart(std::string_view part, size_t bytes) {
 }
 
 // Takes `bytes` off the windows, which are filled up when half is used. False: the peer sent more than they allow.
-bool Http2::CountReceived(Stream* s, uint32_t bytes) {
+inline bool Http2::CountReceived(Stream* s, uint32_t bytes) {
   uncredited_ += bytes;
   const uint32_t window = std::clamp(options_.connection_window_bytes, kDefaultWindow, kMaxWindow);
   if (uncredited_ > window) {
@@ -244,7 +244,7 @@ uint32_t Http2::StreamWindow() const {
   return settings_acked_ ? window : std::max(window, kDefaultWindow);
 }
 
-void Http2::Credit(Stream* s) {
+inline void Http2::Credit(Stream* s) {
   if (s->uncredited == 0 || s->uncredited < std::min(StreamWindow(), options_.stream_window_bytes) / 2)
     return;
   AppendNumberFrame(FrameType::kWindowUpdate, s->id, std::exchange(s->uncredited, 0), &out_);

@@ -21,8 +21,8 @@ constexpr size_t kMinLent = 4u << 10;
 
 }  // namespace
 
-MessageReader::Result MessageReader::Next(std::string_view* chunk, size_t max_message_bytes,
-                                          std::string* message) {
+MessageReader::Result MessageReader::NextPart(std::string_view* chunk, size_t max_message_bytes,
+                                              std::string* message) {
   if (prefix_have_ < kPrefixBytes) {
     const size_t take = std::min(chunk->size(), kPrefixBytes - prefix_have_);
     std::memcpy(prefix_ + prefix_have_, chunk->data(), take);
@@ -66,13 +66,6 @@ std::span<char> MessageReader::Room(size_t most) {
   most = std::min<size_t>(most, length_ - have_);
   if (have_ + most > partial_.size()) Grow(most);
   return {partial_.data() + have_, most};
-}
-
-void MessageReader::Reset() {
-  prefix_have_ = 0;
-  have_ = 0;
-  if (partial_.capacity() > std::string().capacity()) std::string().swap(partial_);
-  partial_.clear();
 }
 
 void SendQueue::Push(std::string&& message, bool compressed) {

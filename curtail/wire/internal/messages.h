@@ -8,12 +8,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "curtail/base/string_bytes.h"
+#include "curtail/wire/internal/frame.h"
 #include "curtail/wire/session.h"
 
 namespace curtail::wire::internal {
@@ -32,7 +35,29 @@ class MessageReader {
   };
 
   // Takes bytes from the front of `chunk`. After one of the last two results the reader is beyond use.
-  Result Next(std::string_view* chunk, size_t max_message_bytes, std::string* message);
+  Result Next(std::string_view* chunk, size_t max_message_bytes, std::string* message) {
+    // Most messages come whole.
+    if (prefix_have_ == 0 && chunk->size() >= kPrefixBytes) [[likely]] {
+      const size_t length = Get32(chunk->data() + 1);
+      if (chunk->front() == 0 && length <= max_message_bytes && chunk->size() - kPrefixBytes >= length)
+          [[likely]] {
+        prefix_[0] = 0;
+        if (length > message->capacity()) message->clear();  // growth would copy it
+        ResizeForOverwrite(*message, length);
+        std::memcpy(message->data(), chunk->data() + kPrefixBytes, length);
+        chunk->remove_prefix(kPrefixBytes + length);
+        return Result::kMessage;
+      }
+    }
+    return NextPart(chunk, max_message_bytes, message);
+  }
+
+  // True if `content` is one message, not compressed and no longer than that.
+  static bool IsWhole(std::string_view content, size_t max_message_bytes) {
+    if (content.size() < kPrefixBytes || content.front() != 0) return false;
+    const size_t length = Get32(content.data() + 1);
+    return length == content.size() - kPrefixBytes && length <= max_message_bytes;
+  }
 
   // A place for the next bytes of the message, up to `most` of them. Empty if no message has begun.
   std::span<char> Room(size_t most);
@@ -45,9 +70,17 @@ class MessageReader {
   bool AtBoundary() const { return prefix_have_ == 0; }
   // Bytes of the unfinished message that are held.
   size_t held_bytes() const { return have_; }
-  void Reset();
+  void Reset() {
+    prefix_have_ = 0;
+    have_ = 0;
+    if (partial_.capacity() > std::string().capacity()) [[unlikely]]
+      std::string().swap(partial_);
+    partial_.clear();
+  }
 
  private:
+  // As Next(), of a message that comes in pieces, is compressed, or is too long.
+  Result NextPart(std::string_view* chunk, size_t max_message_bytes, std::string* message);
   // Makes room for `bytes` more. Grows with what has arrived, so that a length alone reserves next to nothing.
   void Grow(size_t bytes);
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
@@ -13,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "curtail/base/string_bytes.h"
 #include "curtail/wire/internal/binary_fields.h"
 #include "curtail/wire/internal/compression.h"
 #include "curtail/wire/internal/http2.h"
@@ -62,9 +64,29 @@ class Session::Impl final : public internal::Http2 {
  private:
   // Header fields as they were encoded last, good for as long as the encoder's generation stands.
   struct EncodedFields {
-    std::string key;  // of a request: its path
     std::string bytes;
     std::optional<uint64_t> generation;
+  };
+  // The same of the requests of one method.
+  struct EncodedRequest : EncodedFields {
+    std::string path;
+    EncodedFields frame;  // with them and a timeout alone
+    // The timeouts that it stands for are longer than the first, and no longer than the second.
+    Nanos above{0}, most{0};
+  };
+  // A header block as it came last, and what it means as long as the decoder's generation stands.
+  struct KnownBlock {
+    std::string bytes;
+    size_t front = 0;  // bytes of fields that are indices alone
+    std::optional<uint64_t> generation;
+    ReceivedFields fields;
+    ReceivedFields front_fields;  // of these alone, and the next
+    std::optional<Nanos> front_timeout;
+    std::string path;
+    std::string status;
+    std::optional<Nanos> timeout;
+    bool plain_head = false;   // the head of a reply whose messages are not compressed, and nothing more
+    bool ok_trailers = false;  // all went well, and nothing more
   };
 
   std::string_view plain_answer() const override;
@@ -72,11 +94,30 @@ class Session::Impl final : public internal::Http2 {
   // session_send.cc
   void SendRequest(Stream* s) override;
   void SendResult(Stream* s) override { AppendTrailers(s, s->result->status, s->result->trailing); }
-  void AppendRequest(StreamId id, const RequestHead& head);
-  EncodedFields* FindRequestFields(std::string_view path);
+  // `known`: FindRequest() of its path.
+  void AppendRequest(StreamId id, const RequestHead& head, EncodedRequest* known);
+  void AppendNewRequest(StreamId id, const RequestHead& head, EncodedRequest* known);
+  EncodedRequest* FindRequest(std::string_view path);
+  // A place for another method: a stale one, or the next in turn.
+  EncodedRequest& NewRequest();
   // `authority`: empty for the session's.
   void EncodeRequestFields(std::string_view path, std::string_view authority, EncodedFields* fields);
-  void AppendRequestFields(const RequestHead& head);
+  void AppendTimeout(Nanos timeout);
+  // Of a block that may be kept once it is encoded; nothing: it begins with what is sent once.
+  std::optional<uint64_t> Generation() const {
+    return encoder_.pending() ? std::nullopt : std::optional(encoder_.generation());
+  }
+  // Keeps the frame at the end of the output, if its block changed no table.
+  void KeepFrame(size_t begin, std::optional<uint64_t> generation, EncodedFields* frame);
+  // Sends it again, on another stream. False: it does not stand for the same fields any more.
+  bool AppendFrame(const EncodedFields& frame, StreamId id) {
+    if (frame.generation != encoder_.generation()) [[unlikely]]
+      return false;
+    char* const place = ExtendForOverwrite(out_, frame.bytes.size());
+    std::memcpy(place, frame.bytes.data(), frame.bytes.size());
+    internal::FrameHeader::SetStream(place, id);
+    return true;
+  }
   void AppendReplyHead();
   void AppendMetadata(const Metadata& metadata);
   // REQUIRES: StartCall() has checked it.
@@ -89,10 +130,23 @@ class Session::Impl final : public internal::Http2 {
 
   // session_receive.cc
   bool DecodeFields(std::string_view block) override;
+  bool DecodeNewFields(std::string_view block);
+  KnownBlock& KnownBlockFor(std::string_view block) const;
+  // What was decoded so far becomes that of the known block: of all of it, or of its front.
+  void Recall(const KnownBlock& known, bool whole);
+  // Goes on behind the `front` of a block, which was decoded or recalled, and remembers the block.
+  bool DecodeRest(std::string_view block, size_t front);
+  // True if a block that was just decoded is short, and so is its meaning.
+  bool IsWorthKnowing(std::string_view block) const;
+  void Remember(std::string_view block, KnownBlock* known) const;
   void OnField(const internal::HeaderField& field);
   void OnPseudoField(const internal::HeaderField& field);
   void OnEncoding(std::string_view name);
   void OnMetadata(const internal::HeaderField& field);
+  size_t TakeReply(const internal::FrameHeader& header, std::string_view bytes) override;
+  void TakeReply(Stream* s, std::string_view message);
+  // The frame at the front of `bytes`, if it is HEADERS whose block came before.
+  const KnownBlock* KnownHeaders(std::string_view bytes, uint8_t flags) const;
   void OnFields(Stream* s, StreamId id, bool end_stream) override;
   void OnRequestHeaders(StreamId id, bool end_stream);
   void OnRequestTrailers(Stream* s, bool end_stream);
@@ -125,9 +179,12 @@ class Session::Impl final : public internal::Http2 {
   Events* const events_;  // immutable after construction
 
   // Output.
-  std::array<EncodedFields, 4> requests_;  // by path
+  std::array<EncodedRequest, 4> requests_;  // by path
   size_t next_request_ = 0;
   EncodedFields reply_head_;
+  // Whole frames, as those of requests: of a head without metadata, and of trailers that say that all went well.
+  EncodedFields plain_head_;
+  EncodedFields ok_trailers_;
   bool sent_timeout_ = false;
   bool sent_parent_ = false;
   EncodedFields parent_name_;  // of the traceparent: all but its value
@@ -135,6 +192,7 @@ class Session::Impl final : public internal::Http2 {
   // Input: of the block being decoded, or the message; their memory is used again.
   internal::BinaryFields binary_fields_;
   ReceivedFields fields_;
+  std::unique_ptr<std::array<KnownBlock, 4>> known_blocks_;  // null before the first
   RequestHead head_;
   std::string grpc_status_;
   std::string grpc_message_;

@@ -3,6 +3,7 @@
 // The sending half of a Session: gRPC's heads, messages and trailers, as frames.
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "curtail/base/strings.h"
@@ -40,6 +41,32 @@ constexpr size_t kTraceParentBytes = TraceParent::kKey.size() + TraceParent::kBy
 constexpr size_t kMaxDirectBytes = kMaxFrameBytes;
 constexpr size_t kMaxReady = 64u << 10;
 
+// A frame that is longer is not kept.
+constexpr size_t kMaxKnownFrame = 512;
+constexpr Nanos kNoTimeout = Nanos::max();
+
+// True if it has no fields but its method's, and perhaps a timeout.
+bool IsPlain(const RequestHead& head) {
+  return head.authority.empty() && head.encoding == Encoding::kIdentity && !head.trace_parent.set &&
+         head.metadata.empty();
+}
+
+// The timeouts that are sent as `most`: those longer than `above`, up to `most`.
+struct TimeoutStep {
+  Nanos above, most;
+};
+
+// Rounds up to three digits, by less than a hundredth, so that the fields of calls repeat. The client keeps the exact
+// time itself.
+TimeoutStep StepOf(Nanos timeout) {
+  const int64_t nanos = std::clamp<int64_t>(timeout.count(), 1, kNoTimeout.count() - 2);
+  int64_t step = 1;
+  while (nanos / step >= 1000) step *= 10;
+  const int64_t steps = nanos / step + (nanos % step != 0 ? 1 : 0);
+  if (steps > kNoTimeout.count() / step - 1) return {Nanos(nanos - 1), Nanos(nanos)};
+  return {Nanos((steps - 1) * step), Nanos(steps * step)};
+}
+
 bool IsPath(std::string_view path) { return path.size() > 1 && path[0] == '/' && IsTextValue(path); }
 
 // A host, perhaps with a port, without a user's name.
@@ -51,18 +78,24 @@ bool IsAuthority(std::string_view text) {
 
 // ----- header blocks --------------------------------------------------------------------------------------
 
-Session::Impl::EncodedFields* Session::Impl::FindRequestFields(std::string_view path) {
-  for (EncodedFields& fields : requests_) {
-    if (fields.generation == encoder_.generation() && fields.key == path) return &fields;
+Session::Impl::EncodedRequest* Session::Impl::FindRequest(std::string_view path) {
+  for (EncodedRequest& known : requests_) {
+    if (known.generation == encoder_.generation() && known.path == path) return &known;
   }
   return nullptr;
+}
+
+Session::Impl::EncodedRequest& Session::Impl::NewRequest() {
+  for (EncodedRequest& known : requests_) {
+    if (known.generation != encoder_.generation()) return known;
+  }
+  return requests_[next_request_++ % requests_.size()];
 }
 
 // The fields that are the same for all calls of a method.
 void Session::Impl::EncodeRequestFields(std::string_view path, std::string_view authority,
                                         EncodedFields* fields) {
   using enum HpackEncoder::Indexing;
-  fields->key.assign(path);
   fields->bytes.clear();
   fields->generation = encoder_.generation();
   encoder_.Encode(":method", "POST", kIndex, &fields->bytes);
@@ -76,31 +109,42 @@ void Session::Impl::EncodeRequestFields(std::string_view path, std::string_view 
   encoder_.Encode("user-agent", UserAgent(), kIndex, &fields->bytes);
 }
 
-void Session::Impl::AppendRequestFields(const RequestHead& head) {
+void Session::Impl::AppendTimeout(Nanos timeout) {
+  // The first timeout enters the table, so that the later ones need not spell the name.
+  char text[12];
+  const bool first = !std::exchange(sent_timeout_, true);
+  encoder_.Encode("grpc-timeout", FormatTimeout(timeout, text),
+                  first ? HpackEncoder::Indexing::kIndex : HpackEncoder::Indexing::kNone, &out_);
+}
+
+void Session::Impl::AppendRequest(StreamId id, const RequestHead& head, EncodedRequest* known) {
+  const Nanos timeout = head.timeout.value_or(kNoTimeout);
+  if (known != nullptr && IsPlain(head) && timeout > known->above && timeout <= known->most &&
+      AppendFrame(known->frame, id)) [[likely]] {
+    return;
+  }
+  AppendNewRequest(id, head, known);
+}
+
+void Session::Impl::AppendNewRequest(StreamId id, const RequestHead& head, EncodedRequest* known) {
+  const std::optional<uint64_t> generation = Generation();
+  const size_t begin = BeginBlock();
   if (!head.authority.empty()) [[unlikely]] {
     EncodedFields own;
     EncodeRequestFields(head.path, head.authority, &own);
     out_.append(own.bytes);
-    return;
+  } else {
+    if (known == nullptr) {
+      known = &NewRequest();
+      known->path.assign(head.path);
+      known->frame.generation.reset();
+      EncodeRequestFields(head.path, {}, known);
+    }
+    out_.append(known->bytes);
   }
-  EncodedFields* fields = FindRequestFields(head.path);
-  if (fields == nullptr) {
-    fields = &requests_[next_request_++ % requests_.size()];
-    EncodeRequestFields(head.path, {}, fields);
-  }
-  out_.append(fields->bytes);
-}
-
-void Session::Impl::AppendRequest(StreamId id, const RequestHead& head) {
-  const size_t begin = BeginBlock();
-  AppendRequestFields(head);
-  if (head.timeout) {
-    // The first timeout enters the table, so that the later ones need not spell the name.
-    char text[12];
-    const bool first = !std::exchange(sent_timeout_, true);
-    encoder_.Encode("grpc-timeout", FormatTimeout(*head.timeout, text),
-                    first ? HpackEncoder::Indexing::kIndex : HpackEncoder::Indexing::kNone, &out_);
-  }
+  const TimeoutStep step =
+      head.timeout ? StepOf(*head.timeout) : TimeoutStep{kNoTimeout - Nanos(1), kNoTimeout};
+  if (head.timeout) AppendTimeout(step.most);
   if (head.encoding != Encoding::kIdentity) {
     encoder_.Encode("grpc-encoding", internal::EncodingName(head.encoding), HpackEncoder::Indexing::kNone,
                     &out_);
@@ -110,6 +154,17 @@ void Session::Impl::AppendRequest(StreamId id, const RequestHead& head) {
   if (head.trace_parent.set || !head.metadata.empty()) [[unlikely]]
     AppendRequestMetadata(head);
   EndBlock(begin, id, false);
+  if (!IsPlain(head)) return;
+  KeepFrame(begin, generation, &known->frame);
+  known->above = step.above;
+  known->most = step.most;
+}
+
+void Session::Impl::KeepFrame(size_t begin, std::optional<uint64_t> generation, EncodedFields* frame) {
+  frame->generation.reset();
+  if (encoder_.generation() != generation || out_.size() - begin > kMaxKnownFrame) return;
+  frame->bytes.assign(out_, begin);
+  frame->generation = generation;
 }
 
 void Session::Impl::AppendRequestMetadata(const RequestHead& head) {
@@ -172,6 +227,12 @@ void Session::Impl::AppendError(const absl::Status& status) {
 
 // After a head: trailers. Without one: the head, which is the trailers too.
 void Session::Impl::AppendTrailers(Stream* s, const absl::Status& status, const Metadata& trailing) {
+  const bool plain = status.ok() && s->sent_head && !s->refuse_compressed && trailing.empty();
+  if (plain && AppendFrame(ok_trailers_, s->id)) [[likely]] {
+    s->sent_end = true;
+    return;
+  }
+  const std::optional<uint64_t> generation = Generation();
   const size_t begin = BeginBlock();
   if (!s->sent_head) AppendReplyHead();
   encoder_.Encode("grpc-status", internal::StatusCodeText(status.code()), HpackEncoder::Indexing::kIndex,
@@ -183,6 +244,7 @@ void Session::Impl::AppendTrailers(Stream* s, const absl::Status& status, const 
   }
   AppendMetadata(trailing);
   EndBlock(begin, s->id, true);
+  if (plain) KeepFrame(begin, generation, &ok_trailers_);
   s->sent_head = s->sent_end = true;
 }
 
@@ -192,7 +254,8 @@ absl::StatusOr<Stream*> Session::Impl::StartCall(const RequestHead& head, void* 
   if (!is_client()) return absl::FailedPreconditionError("only a client starts calls");
   if (!broken_.ok()) return absl::UnavailableError(broken_.message());
   if (!takes_streams()) return absl::UnavailableError("the connection takes no new streams");
-  if (FindRequestFields(head.path) == nullptr && !IsPath(head.path)) {
+  EncodedRequest* const known = FindRequest(head.path);
+  if (known == nullptr && !IsPath(head.path)) {
     return absl::InvalidArgumentError(Join("not a method path: ", head.path));
   }
   if (!head.authority.empty() && !IsAuthority(head.authority)) {
@@ -213,19 +276,23 @@ absl::StatusOr<Stream*> Session::Impl::StartCall(const RequestHead& head, void* 
   if (s->waiting) {
     s->waiting_head = std::make_unique<RequestHead>(head);
   } else {
-    AppendRequest(s->id, head);
+    AppendRequest(s->id, head, known);
   }
   return s;
 }
 
 void Session::Impl::SendRequest(Stream* s) {
-  AppendRequest(s->id, *s->waiting_head);
+  AppendRequest(s->id, *s->waiting_head, FindRequest(s->waiting_head->path));
   s->waiting_head.reset();
 }
 
 void Session::Impl::SendHead(Stream* s, const Metadata& metadata) {
   if (is_client() || s->sent_head || s->ending) return;
   s->sent_head = true;
+  const bool plain = s->send_encoding == Encoding::kIdentity && metadata.empty();
+  if (plain && AppendFrame(plain_head_, s->id)) [[likely]]
+    return;
+  const std::optional<uint64_t> generation = Generation();
   const size_t begin = BeginBlock();
   AppendReplyHead();
   if (s->send_encoding != Encoding::kIdentity) {
@@ -234,6 +301,7 @@ void Session::Impl::SendHead(Stream* s, const Metadata& metadata) {
   }
   AppendMetadata(metadata);
   EndBlock(begin, s->id, false);
+  if (plain) KeepFrame(begin, generation, &plain_head_);
 }
 
 void Session::Impl::SendMessage(Stream* s, std::string&& message, bool last) {
@@ -261,13 +329,12 @@ void Session::Impl::SendMessage(Stream* s, std::string&& message, bool last) {
     s->queue.Push(std::move(message), compressed);
     return MarkReady(s);
   }
-  char head[kFrameHeaderBytes + kPrefixBytes];
+  char* const head = ExtendForOverwrite(out_, kFrameHeaderBytes + bytes);
   FrameHeader{static_cast<uint32_t>(bytes), FrameType::kData, last ? kEndStream : uint8_t{0}, s->id}.Write(
       head);
   head[kFrameHeaderBytes] = compressed;
   Put32(head + kFrameHeaderBytes + 1, static_cast<uint32_t>(message.size()));
-  out_.append(head, sizeof head);
-  out_.append(message);
+  std::memcpy(head + kFrameHeaderBytes + kPrefixBytes, message.data(), message.size());
   ready_bytes_ += bytes;
   s->send_credit -= static_cast<int64_t>(bytes);
   send_window_ -= static_cast<int64_t>(bytes);

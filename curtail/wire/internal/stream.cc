@@ -8,25 +8,8 @@ namespace curtail::wire::internal {
 namespace {
 
 constexpr size_t kFirstBuckets = 16;
-// Streams kept for reuse on one connection, some 250 bytes each.
-constexpr size_t kMaxKept = 1024;
 
 }  // namespace
-
-void StreamTable::Insert(Stream* s) {
-  if (size_ >= buckets_.size()) Grow();
-  Stream*& bucket = buckets_[Bucket(s->id)];
-  s->bucket_next = bucket;
-  bucket = s;
-  ++size_;
-}
-
-void StreamTable::Erase(Stream* s) {
-  Stream** link = &buckets_[Bucket(s->id)];
-  while (*link != s) link = &(*link)->bucket_next;
-  *link = s->bucket_next;
-  --size_;
-}
 
 Stream* StreamTable::Any() const {
   if (size_ == 0) return nullptr;
@@ -60,29 +43,6 @@ StreamPool::~StreamPool() {
     const std::unique_ptr<Stream> owned(free_);
     free_ = owned->bucket_next;
   }
-}
-
-Stream* StreamPool::New() {
-  if (free_ == nullptr) return std::make_unique<Stream>().release();  // owned by the session until Free()
-  Stream* s = free_;
-  free_ = s->bucket_next;
-  --kept_;
-  static_cast<StreamState&>(*s) = StreamState();  // Free() has seen to the rest
-  return s;
-}
-
-void StreamPool::Free(Stream* s) {
-  if (kept_ == kMaxKept) {
-    const std::unique_ptr<Stream> owned(s);
-    return;
-  }
-  s->reader.Reset();
-  s->queue.Clear();
-  s->waiting_head.reset();
-  s->result.reset();
-  s->bucket_next = free_;
-  free_ = s;
-  ++kept_;
 }
 
 }  // namespace curtail::wire::internal

@@ -118,8 +118,20 @@ class StreamTable {
     return s;
   }
   // REQUIRES: no stream of that id is there.
-  void Insert(Stream* s);
-  void Erase(Stream* s);
+  void Insert(Stream* s) {
+    if (size_ >= buckets_.size()) [[unlikely]]
+      Grow();
+    Stream*& bucket = buckets_[Bucket(s->id)];
+    s->bucket_next = bucket;
+    bucket = s;
+    ++size_;
+  }
+  void Erase(Stream* s) {
+    Stream** link = &buckets_[Bucket(s->id)];
+    while (*link != s) link = &(*link)->bucket_next;
+    *link = s->bucket_next;
+    --size_;
+  }
   size_t size() const { return size_; }
   // Any stream, or null when there is none.
   Stream* Any() const;
@@ -148,10 +160,35 @@ class StreamPool {
   StreamPool(const StreamPool&) = delete;
   StreamPool& operator=(const StreamPool&) = delete;
 
-  Stream* New();
-  void Free(Stream* s);
+  Stream* New() {
+    if (free_ == nullptr) [[unlikely]]
+      return std::make_unique<Stream>().release();  // owned by the session until Free()
+    Stream* s = free_;
+    free_ = s->bucket_next;
+    --kept_;
+    static_cast<StreamState&>(*s) = StreamState();  // Free() has seen to the rest
+    return s;
+  }
+  void Free(Stream* s) {
+    if (kept_ == kMaxKept) [[unlikely]] {
+      const std::unique_ptr<Stream> owned(s);
+      return;
+    }
+    s->reader.Reset();
+    s->queue.Clear();
+    if (s->waiting_head != nullptr) [[unlikely]]
+      s->waiting_head.reset();
+    if (s->result != nullptr) [[unlikely]]
+      s->result.reset();
+    s->bucket_next = free_;
+    free_ = s;
+    ++kept_;
+  }
 
  private:
+  // Streams kept for reuse on one connection, some 250 bytes each.
+  static constexpr size_t kMaxKept = 1024;
+
   Stream* free_ = nullptr;
   size_t kept_ = 0;
 };

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Header blocks that repeat, which neither end works out again: they mean what they say each time, whatever has
+// changed the tables meanwhile.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "curtail/wire/http2_frames_testing.h"
+#include "curtail/wire/session.h"
+#include "curtail/wire/session_testing.h"
+
+namespace curtail::wire {
+namespace {
+
+using testing::ElementsAre;
+using testing::SizeIs;
+using namespace std::string_literals;
+
+constexpr uint8_t kEndHeaders = 4;
+constexpr uint8_t kEndStream = 1;
+
+std::vector<std::pair<std::string, std::string>> Entries(const Metadata& metadata) {
+  std::vector<std::pair<std::string, std::string>> entries;
+  for (const auto& [key, value] : metadata) entries.emplace_back(key, value);
+  return entries;
+}
+
+// Calls of a few methods with and without fields of their own, and the answers to them, both drawn at random.
+class Calls {
+ public:
+  explicit Calls(uint32_t seed) : pair_(SessionOptions(), seed), rng_(seed) {
+    pair_.server_events.on_request_end = [this](StreamId id) { Answer(id); };
+  }
+
+  void Start() {
+    RequestHead head = Head(paths_[rng_() % 2 * (rng_() % paths_.size())]);
+    if (rng_() % 4 != 0) head.timeout = timeouts_[rng_() % 2 * (rng_() % timeouts_.size())];
+    if (rng_() % 6 == 0) head.metadata.Add("key", std::to_string(rng_() % 3));
+    if (rng_() % 9 == 0) head.authority = "other:1";
+    const StreamId id = StartUnary(pair_, std::string(rng_() % 100, 'm'), head);
+    sent_[id] = head;
+  }
+  void Deliver() {
+    const absl::Status pumped = pair_.Pump(rng_() % 3 == 0 ? 1 + rng_() % 40 : 1 << 20);
+    ASSERT_TRUE(pumped.ok()) << pumped;
+    for (const auto& [id, head] : sent_) Check(id, head);
+    sent_.clear();
+  }
+
+ private:
+  struct Reply {
+    Metadata initial, trailing;
+    absl::Status status;
+    std::optional<std::string> message;
+  };
+
+  void Answer(StreamId id) {
+    Reply& reply = replies_[id];
+    if (rng_() % 6 == 0) reply.initial.Add("head", "one");
+    if (rng_() % 6 == 0) reply.trailing.Add("tail", "one");
+    if (rng_() % 4 == 0)
+      reply.status = rng_() % 2 == 0 ? absl::NotFoundError("nothing") : absl::AbortedError("");
+    if (reply.status.ok() || rng_() % 2 == 0) reply.message.emplace(rng_() % 100, 'r');
+    if (!reply.initial.empty()) pair_.server.SendHead(id, reply.initial);
+    if (reply.message) pair_.server.SendMessage(id, std::string(*reply.message));
+    pair_.server.EndCall(id, reply.status, reply.trailing);
+  }
+
+  void Check(StreamId id, const RequestHead& sent) {
+    const CallLog& served = pair_.server_events.calls[id];
+    EXPECT_EQ(served.request.path, sent.path);
+    EXPECT_EQ(Entries(served.request.metadata), Entries(sent.metadata));
+    ASSERT_EQ(served.request.timeout.has_value(), sent.timeout.has_value());
+    if (sent.timeout) {
+      EXPECT_GE(*served.request.timeout, *sent.timeout);
+      EXPECT_LE(*served.request.timeout - *sent.timeout, *sent.timeout / 100);
+    }
+    const Reply& reply = replies_[id];
+    const CallLog& call = pair_.client_events.calls[id];
+    EXPECT_EQ(call.ends, 1);
+    EXPECT_EQ(call.status, reply.status);
+    EXPECT_EQ(call.messages, reply.message ? std::vector{*reply.message} : std::vector<std::string>());
+    if (reply.message || !reply.initial.empty()) {
+      ASSERT_TRUE(call.head);
+      EXPECT_EQ(Entries(*call.head), Entries(reply.initial));
+    }
+    EXPECT_EQ(Entries(call.trailing), Entries(reply.trailing));
+  }
+
+  Pair pair_;
+  std::mt19937 rng_;
+  std::map<StreamId, RequestHead> sent_;
+  std::map<StreamId, Reply> replies_;
+  const std::array<std::string, 6> paths_ = {"/a.B/C", "/a.B/D", "/a.B/E",
+                                             "/a.B/F", "/a.B/G", "/long/" + std::string(400, 'p')};
+  const std::array<Nanos, 7> timeouts_ = {
+      std::chrono::seconds(10),     std::chrono::milliseconds(9999), std::chrono::seconds(9), Nanos(1),
+      std::chrono::microseconds(5), std::chrono::hours(1000),        Nanos(123'456'789)};
+};
+
+TEST(SessionRepeats, CallsArriveAsTheyWereMeant) {
+  const uint32_t seed = TestSeed();
+  for (uint32_t connection = 0; connection < 20; ++connection) {
+    Calls calls(seed + connection);
+    for (int i = 0; i < 100; ++i) {
+      calls.Start();
+      if (i % 3 == 2) calls.Deliver();
+      if (testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+TEST(SessionRepeats, TimeoutsRoundUpByLessThanAHundredth) {
+  Pair pair;
+  pair.ServeEcho();
+  for (int64_t nanos = 1; nanos < int64_t{1} << 62; nanos += nanos / 7 + 1) {
+    for (int again = 0; again < 2; ++again) {
+      RequestHead head = Head();
+      head.timeout = Nanos(nanos - again);
+      const StreamId id = StartUnary(pair, "m", head);
+      ASSERT_TRUE(pair.Pump().ok());
+      const std::optional<Nanos> got = pair.server_events.calls[id].request.timeout;
+      ASSERT_TRUE(got) << nanos;
+      EXPECT_GE(*got, *head.timeout);
+      EXPECT_LE((*got - *head.timeout).count(), std::max<int64_t>(nanos / 100, 1)) << nanos;
+    }
+  }
+}
+
+// A server's session, to which a client says byte by byte what it wants.
+class RawServer {
+ public:
+  RawServer() { EXPECT_TRUE(session.Receive(std::string(internal::kPreface) + Frame(4, 0, 0, "")).ok()); }
+
+  // A request without a message.
+  absl::Status Request(std::string_view block) {
+    absl::Status status = session.Receive(Frame(1, kEndHeaders | kEndStream, next, block));
+    next += 2;
+    return status;
+  }
+  std::string LastPath() { return std::prev(events.calls.end())->second.request.path; }
+
+  Recorder events;
+  Session session{Role::kServer, {}, &events};
+  uint32_t next = 1;
+};
+
+const std::string kPost = "\x83\x86";  // :method, :scheme
+const std::string kNewest = "\xbe";    // the newest entry of the table
+const std::string kGrpc = Block({{"content-type", "application/grpc"}});
+
+TEST(SessionRepeats, ABlockMeansSomethingElseAfterAnInsertion) {
+  RawServer server;
+  for (int method = 0; method < 9; ++method) {
+    const std::string path = "/a.B/" + std::to_string(method);
+    ASSERT_TRUE(server.Request(kPost + Literal('\x40', ":path", path) + kGrpc).ok());
+    for (int again = 0; again < 3; ++again) {
+      ASSERT_TRUE(server.Request(kPost + kNewest + kGrpc).ok());
+      EXPECT_EQ(server.LastPath(), path);
+    }
+  }
+  EXPECT_THAT(server.events.calls, SizeIs(36));
+}
+
+// Each time such a block comes it inserts once more.
+TEST(SessionRepeats, ABlockThatInsertsIsNeverSkipped) {
+  RawServer server;
+  const std::string inserting = kPost + kNewest + Literal('\x40', "content-type", "application/grpc");
+  ASSERT_TRUE(server.Request(kPost + Literal('\x40', ":path", "/a.B/C") + kGrpc).ok());
+  ASSERT_TRUE(server.Request(kPost + kNewest + kGrpc).ok());
+  ASSERT_TRUE(server.Request(inserting).ok());
+  EXPECT_EQ(server.LastPath(), "/a.B/C");
+  // Now the newest entry is a content-type: a request without a path.
+  const size_t calls = server.events.calls.size();
+  ASSERT_TRUE(server.Request(inserting).ok());
+  EXPECT_THAT(server.events.calls, SizeIs(calls));
+}
+
+TEST(SessionRepeats, ABlockMeansNothingOnceTheTableIsEmpty) {
+  RawServer server;
+  ASSERT_TRUE(server.Request(kPost + Literal('\x40', ":path", "/a.B/C") + kGrpc).ok());
+  for (int again = 0; again < 2; ++again) ASSERT_TRUE(server.Request(kPost + kNewest + kGrpc).ok());
+  ASSERT_TRUE(server.Request("\x20"s + kPost + Literal('\0', ":path", "/a.B/D") + kGrpc).ok());
+  EXPECT_EQ(server.LastPath(), "/a.B/D");
+  EXPECT_FALSE(server.Request(kPost + kNewest + kGrpc).ok());
+}
+
+TEST(SessionRepeats, ASizeUpdateBehindAKnownFrontIsAnError) {
+  RawServer server;
+  for (int again = 0; again < 2; ++again) {
+    ASSERT_TRUE(server.Request(kPost + Literal('\0', ":path", "/a.B/C") + kGrpc).ok());
+  }
+  EXPECT_FALSE(server.Request(kPost + "\x20" + Literal('\0', ":path", "/a.B/C") + kGrpc).ok());
+}
+
+// What comes behind a front that is known counts as ever: a second path is malformed, one field more is metadata.
+TEST(SessionRepeats, FieldsBehindAKnownFrontCount) {
+  RawServer server;
+  ASSERT_TRUE(server.Request(kPost + Literal('\x40', ":path", "/a.B/C") + kGrpc).ok());
+  ASSERT_TRUE(server.Request(kPost + kNewest + kGrpc).ok());
+  ASSERT_TRUE(server.Request(kPost + kNewest + kGrpc + Literal('\0', "key", "value")).ok());
+  const Metadata& metadata = std::prev(server.events.calls.end())->second.request.metadata;
+  EXPECT_EQ(metadata.Find("key"), "value");
+  ASSERT_TRUE(server.Request(kPost + kNewest + kGrpc).ok());
+  EXPECT_TRUE(std::prev(server.events.calls.end())->second.request.metadata.empty());
+  const size_t calls = server.events.calls.size();
+  ASSERT_TRUE(server.Request(kPost + kNewest + Literal('\0', ":path", "/a.B/D") + kGrpc).ok());
+  EXPECT_THAT(server.events.calls, SizeIs(calls));
+}
+
+// A client's session with calls that a server answers byte by byte.
+class RawClient {
+ public:
+  StreamId Start() {
+    const auto id = session.StartUnaryCall(Head(), "m", nullptr);
+    EXPECT_TRUE(id.ok()) << id.status();
+    std::string out;
+    while (session.Pull(&out)) continue;
+    return id.value_or(0);
+  }
+  static std::string Reply(StreamId id, std::string_view head, std::string_view data,
+                           std::string_view trailers) {
+    const auto stream = static_cast<uint32_t>(id);
+    return Frame(1, kEndHeaders, stream, head) + Frame(0, 0, stream, data) +
+           Frame(1, kEndHeaders | kEndStream, stream, trailers);
+  }
+  // A call that gets this reply.
+  const CallLog& Call(std::string_view head, std::string_view data, std::string_view trailers) {
+    const StreamId id = Start();
+    const absl::Status status = session.Receive(Reply(id, head, data, trailers));
+    EXPECT_TRUE(status.ok()) << status;
+    return events.calls[id];
+  }
+  void Greet() { ASSERT_TRUE(session.Receive(Frame(4, 0, 0, "")).ok()); }
+
+  Recorder events;
+  Session session{Role::kClient, {}, &events};
+};
+
+const std::string kHead = "\x88" + kGrpc;  // :status 200
+
+TEST(SessionRepeats, TrailersMeanSomethingElseAfterAnInsertion) {
+  RawClient client;
+  client.Greet();
+  for (const int code : {0, 5, 0, 7}) {
+    client.Call(kHead, Framed("r"), Literal('\x40', "grpc-status", std::to_string(code)));
+    for (int again = 0; again < 3; ++again) {
+      const CallLog& call = client.Call(kHead, Framed("r"), kNewest);
+      EXPECT_EQ(static_cast<int>(call.status.code()), code);
+      EXPECT_THAT(call.messages, ElementsAre("r"));
+      EXPECT_EQ(call.ends, 1);
+    }
+  }
+}
+
+// Frames that are like those of a whole reply but for one thing take effect as ever.
+TEST(SessionRepeats, RepliesThatAreNotWholeAreNoReplies) {
+  RawClient client;
+  client.Greet();
+  client.Call(kHead, Framed("r"), Literal('\x40', "grpc-status", "0"));
+  for (int again = 0; again < 2; ++again) EXPECT_TRUE(client.Call(kHead, Framed("r"), kNewest).status.ok());
+  EXPECT_THAT(client.Call(kHead, Framed("a") + Framed("b"), kNewest).messages, ElementsAre("a", "b"));
+  EXPECT_THAT(client.Call(kHead, "", kNewest).messages, SizeIs(0));
+  EXPECT_EQ(client.Call(kHead, Prefix(9) + "short", kNewest).status.code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(client.Call(kHead, Framed("r", 1), kNewest).status.code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(client.Call(kHead, Framed("r", 2), kNewest).status.code(), absl::StatusCode::kInternal);
+  // The frames of two calls in between each other.
+  const StreamId one = client.Start(), other = client.Start();
+  const std::string first = RawClient::Reply(one, kHead, Framed("1"), kNewest);
+  const std::string second = RawClient::Reply(other, kHead, Framed("2"), kNewest);
+  const size_t head = 9 + kHead.size();
+  ASSERT_TRUE(client.session.Receive(first.substr(0, head) + second + first.substr(head)).ok());
+  EXPECT_THAT(client.events.calls[one].messages, ElementsAre("1"));
+  EXPECT_THAT(client.events.calls[other].messages, ElementsAre("2"));
+  EXPECT_EQ(client.events.calls[one].ends + client.events.calls[other].ends, 2);
+  EXPECT_EQ(client.session.open_streams(), 0u);
+  EXPECT_EQ(client.events.late_events, 0);
+}
+
+TEST(SessionRepeats, AnEventMayEndTheCallWithinAWholeReply) {
+  for (const bool at_head : {true, false}) {
+    RawClient client;
+    client.Greet();
+    client.Call(kHead, Framed("r"), Literal('\x40', "grpc-status", "0"));
+    for (int again = 0; again < 2; ++again) client.Call(kHead, Framed("r"), kNewest);
+    if (at_head) {
+      client.events.on_head = [&](StreamId id) { client.session.Cancel(id); };
+    } else {
+      client.events.on_message = [&](StreamId id, const std::string&) { client.session.Cancel(id); };
+    }
+    const CallLog& call = client.Call(kHead, Framed("r"), kNewest);
+    EXPECT_EQ(call.ends, 1);
+    EXPECT_EQ(call.status.code(), absl::StatusCode::kCancelled);
+    EXPECT_THAT(call.messages, SizeIs(at_head ? 0 : 1));
+    client.events.on_head = nullptr;
+    client.events.on_message = nullptr;
+    EXPECT_TRUE(client.Call(kHead, Framed("r"), kNewest).status.ok());
+    EXPECT_EQ(client.events.late_events, 0);
+  }
+}
+
+// The window of the connection is given back although each reply came in one step.
+TEST(SessionRepeats, WholeRepliesCountAgainstTheWindow) {
+  SessionOptions options;
+  options.connection_window_bytes = 65535;
+  Pair pair(options);
+  pair.ServeEcho();
+  for (int i = 0; i < 200; ++i) {
+    const StreamId id = StartUnary(pair, Pattern(1000));
+    ASSERT_TRUE(pair.Pump().ok());
+    ASSERT_EQ(pair.client_events.calls[id].ends, 1) << i;
+    EXPECT_TRUE(pair.client_events.calls[id].status.ok());
+  }
+}
+
+}  // namespace
+}  // namespace curtail::wire
