@@ -11,6 +11,8 @@
 // Everything that is linked with it must be compiled with it, or keep to types that it does not replace.
 #pragma once
 
+#define CURTAIL_MODEL 1
+
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
