@@ -87,6 +87,8 @@ absl::StatusOr<StreamId> Session::StartCall(const RequestHead& head, void* tag) 
 }
 
 absl::StatusOr<StreamId> Session::StartUnaryCall(const RequestHead& head, std::string&& message, void* tag) {
+  if (const StreamId id = impl_->StartRepeated(head, message, tag); id != 0) [[likely]]
+    return id;
   absl::StatusOr<internal::Stream*> s = impl_->StartCall(head, tag);
   if (!s.ok()) return s.status();
   impl_->SendMessage(*s, std::move(message), /*last=*/true);

@@ -137,6 +137,14 @@ class RawServer {
  public:
   RawServer() { EXPECT_TRUE(session.Receive(std::string(internal::kPreface) + Frame(4, 0, 0, "")).ok()); }
 
+  // A call of one message, which comes at once.
+  const CallLog& Call(std::string_view block, std::string_view data, uint8_t flags = kEndStream) {
+    const uint32_t id = next;
+    next += 2;
+    const absl::Status status = session.Receive(Frame(1, kEndHeaders, id, block) + Frame(0, flags, id, data));
+    EXPECT_TRUE(status.ok()) << status;
+    return events.calls[static_cast<StreamId>(id)];
+  }
   // A request without a message.
   absl::Status Request(std::string_view block) {
     absl::Status status = session.Receive(Frame(1, kEndHeaders | kEndStream, next, block));
@@ -211,6 +219,68 @@ TEST(SessionRepeats, FieldsBehindAKnownFrontCount) {
   const size_t calls = server.events.calls.size();
   ASSERT_TRUE(server.Request(kPost + kNewest + Literal('\0', ":path", "/a.B/D") + kGrpc).ok());
   EXPECT_THAT(server.events.calls, SizeIs(calls));
+}
+
+// Frames that are like those of a whole request but for one thing take effect as ever.
+TEST(SessionRepeats, RequestsThatAreNotWholeAreNoRequests) {
+  RawServer server;
+  const std::string head = kPost + kNewest + kGrpc;
+  server.Call(kPost + Literal('\x40', ":path", "/a.B/C") + kGrpc, Framed("m"));
+  for (int again = 0; again < 3; ++again) {
+    const CallLog& call = server.Call(head, Framed("m"));
+    EXPECT_THAT(call.messages, ElementsAre("m"));
+    EXPECT_TRUE(call.request_ended);
+    EXPECT_EQ(call.request.path, "/a.B/C");
+  }
+  EXPECT_THAT(server.Call(head, Framed("a") + Framed("b")).messages, ElementsAre("a", "b"));
+  EXPECT_TRUE(server.Call(head, "").request_ended);
+  EXPECT_EQ(server.Call(head, Prefix(9) + "short").status.code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(server.Call(head, Framed("m", 1)).status.code(), absl::StatusCode::kInternal);
+  const CallLog& open = server.Call(head, Framed("m"), 0);
+  EXPECT_THAT(open.messages, ElementsAre("m"));
+  EXPECT_FALSE(open.request_ended);
+  // One after the server's goodbye is not looked at, and one on a stream that was passed over ends the connection.
+  server.next += 2;
+  EXPECT_TRUE(server.Call(head, Framed("m")).request_ended);
+  server.session.SendGoaway();
+  EXPECT_TRUE(server.Call(head, Framed("m")).messages.empty());
+}
+
+TEST(SessionRepeats, AWholeRequestCountsForTheLimitOfCalls) {
+  SessionOptions options;
+  options.max_concurrent_streams = 2;
+  Recorder events;
+  Session server(Role::kServer, options, &events);
+  ASSERT_TRUE(server.Receive(std::string(internal::kPreface) + Frame(4, 0, 0, "")).ok());
+  const std::string first = kPost + Literal('\x40', ":path", "/a.B/C") + kGrpc;
+  const std::string later = kPost + kNewest + kGrpc;
+  for (uint32_t id = 1; id < 20; id += 2) {
+    const std::string& head = id == 1 ? first : later;
+    ASSERT_TRUE(server.Receive(Frame(1, kEndHeaders, id, head) + Frame(0, kEndStream, id, Framed("m"))).ok());
+  }
+  EXPECT_THAT(events.calls, SizeIs(2));
+}
+
+TEST(SessionRepeats, AnEventMayEndTheCallWithinAWholeRequest) {
+  for (const bool at_head : {true, false}) {
+    RawServer server;
+    const std::string head = kPost + kNewest + kGrpc;
+    server.Call(kPost + Literal('\x40', ":path", "/a.B/C") + kGrpc, Framed("m"));
+    for (int again = 0; again < 2; ++again) server.Call(head, Framed("m"));
+    const auto fail = [&](StreamId id) { server.session.FailCall(id, absl::AbortedError("no")); };
+    if (at_head) {
+      server.events.on_request = fail;
+    } else {
+      server.events.on_message = [&](StreamId id, const std::string&) { fail(id); };
+    }
+    const CallLog& call = server.Call(head, Framed("m"));
+    EXPECT_FALSE(call.request_ended);
+    EXPECT_THAT(call.messages, SizeIs(at_head ? 0 : 1));
+    EXPECT_EQ(server.events.late_events, 0);
+    server.events.on_request = nullptr;
+    server.events.on_message = nullptr;
+    EXPECT_TRUE(server.Call(head, Framed("m")).request_ended);
+  }
 }
 
 // A client's session with calls that a server answers byte by byte.

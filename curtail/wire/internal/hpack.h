@@ -79,8 +79,8 @@ class HpackDecoder {
   [[nodiscard]] bool Decode(std::string_view block, Sink sink);
   // Decodes the rest of a block behind fields that need not be decoded again: see IndexedBytes().
   [[nodiscard]] bool DecodeRest(std::string_view rest, Sink sink);
-  // The bytes at the front of a block that refer to entries of the tables, and change nothing. They mean the same fields
-  // as long as generation() stays.
+  // The bytes at the front of a block that refer to entries of the tables, and change nothing. They mean the
+  // same fields as long as generation() stays.
   static size_t IndexedBytes(std::string_view block);
   // Rises whenever the table changes: with an insertion, and with an update of its size.
   uint64_t generation() const { return generation_; }

@@ -37,8 +37,9 @@
 //       owner says so.
 //  R10 What repeats is not worked out again. A header block that came before means what it meant, and one that was encoded
 //      before is sent again, as long as the table behind it has not changed (HpackDecoder and HpackEncoder::generation);
-//      neither is kept if it changed the table itself. A reply of frames that came before, with one whole message in
-//      between, is taken in one step. A peer that never repeats itself pays the copies of short blocks.
+//      neither is kept if it changed the table itself. A request or reply whose header blocks came before, with one whole
+//      message, is taken in one step, and such a request is sent in one. A peer that never repeats itself pays the copies
+//      of short blocks.
 //
 // A server holds its output back until the client's preface has arrived, so that a peer that speaks HTTP/1 reads an
 // answer in its own language.
@@ -191,8 +192,8 @@ absl::Status Http2::Receive(std::string_view bytes) {
       return broken_;
     }
     size_t taken = 0;
-    if (header.type == FrameType::kHeaders && is_client() && got_settings_ && !open_block_)
-      taken = TakeReply(header, bytes);  // R10
+    if (header.type == FrameType::kHeaders && got_settings_ && !open_block_)
+      taken = TakeWhole(header, bytes);  // R10
     if (taken == 0) {
       OnFrame(header, bytes.substr(kFrameHeaderBytes, header.length));
       taken = kFrameHeaderBytes + header.length;

@@ -81,9 +81,9 @@ class Http2 {
   virtual bool DecodeFields(std::string_view block) = 0;
   // It was one of a stream or, with null, of a request on a new one.
   virtual void OnFields(Stream* s, StreamId id, bool end_stream) = 0;
-  // Client: takes a whole reply, which begins with `header`, from the front of `bytes`, and returns how many bytes it had.
-  // 0: its frames go the way of all.
-  virtual size_t TakeReply(const FrameHeader& /*header*/, std::string_view /*bytes*/) { return 0; }
+  // Takes a whole request or reply, which begins with `header`, from the front of `bytes`. Returns how many bytes
+  // it had; 0: its frames go the way of all.
+  virtual size_t TakeWhole(const FrameHeader& /*header*/, std::string_view /*bytes*/) { return 0; }
   // DATA of an open stream, for which the windows were counted. `end`: it is the last.
   virtual void OnContent(Stream* s, std::string_view content, bool end) = 0;
   // Client: encodes the request of a stream that had to wait.
@@ -96,10 +96,12 @@ class Http2 {
   // ----- for the layer --------------------------------------------------------------------------------------
 
   bool takes_streams() const { return broken_.ok() && !got_goaway_ && !last_accepted_ && next_id_ > 0; }
+  // True if a stream that is opened now need not wait.
+  bool OpensAtOnce() const { return waiting_.empty() && opened_streams() < peer_max_streams_; }
   // Client: a stream that the owner knows. The layer sends its request, unless it is `waiting`.
   // REQUIRES: takes_streams()
   Stream* OpenStream(void* tag) {
-    const bool waits = !waiting_.empty() || opened_streams() >= peer_max_streams_;
+    const bool waits = !OpensAtOnce();
     Stream* s = NewStream(next_id_);
     next_id_ = next_id_ > static_cast<StreamId>(kMaxWindow) - 2 ? -1 : next_id_ + 2;
     s->tag = tag;
@@ -167,19 +169,26 @@ class Http2 {
   }
   size_t DropQueue(Stream* s) { return s->queue.Clear(lender_); }
   void AppendReset(StreamId id, ErrorCode code);
-  // Counts `bytes` of DATA of a stream that ends with them. False: that is not all there is to do, and they are not
-  // counted.
-  bool CountLast(const Stream* s, uint32_t bytes) {
+  // Server: true if HEADERS of this id open a stream, for which there is room.
+  bool MayOpen(StreamId id) const { return id > last_opened_ && id % 2 != 0 && !last_accepted_ && HasRoom(); }
+  // ... REQUIRES: that.
+  void NoteOpened(StreamId id) {
+    skipped_ids_ |= id > last_opened_ + 2;
+    last_opened_ = id;
+  }
+  // Counts `bytes` of DATA with which a stream ends that has got `before`. False: that is not all there is to do,
+  // and they are not counted.
+  bool CountLast(uint32_t before, uint32_t bytes) {
     const uint32_t window = std::clamp(options_.connection_window_bytes, kDefaultWindow, kMaxWindow);
-    if (uncredited_ + bytes >= window / 2 || s->uncredited + bytes >= options_.stream_window_bytes / 2)
-      return false;
+    if (uncredited_ + bytes >= window / 2 || before + bytes >= options_.stream_window_bytes / 2) return false;
     uncredited_ += bytes;
     return true;
   }
   // Frames that came whole, beside those that go the way of all.
   void CountFrames(uint64_t frames) { inputs_ += frames; }
-  // The flow-control window of the peer on a stream.
+  // The flow-control window of the peer on a stream, and on a new one.
   int64_t Window(const Stream* s) const { return peer_stream_window_ + s->send_credit; }
+  int64_t NewWindow() const { return peer_stream_window_; }
 
   // Counts a frame that the peer provoked.
   void React();

@@ -178,10 +178,7 @@ void Http2::OnHeaderBlock(StreamId id, bool end_stream, std::string_view block) 
   const bool wanted = s != nullptr || (opens && !last_accepted_);
   if (!(wanted ? DecodeFields(block) : decoder_.Decode(block, [](const HeaderField&) {})))
     return ConnectionError(ErrorCode::kCompressionError, "cannot decode a header block");
-  if (opens) {
-    skipped_ids_ |= id > last_opened_ + 2;
-    last_opened_ = id;
-  }
+  if (opens) NoteOpened(id);
   if (wanted) return OnFields(s, id, end_stream);
   if (!opens)
     RefuseClosedHeaders(id);  // others are beyond our GOAWAY, which says that they were not looked at

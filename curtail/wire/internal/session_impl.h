@@ -55,6 +55,8 @@ class Session::Impl final : public internal::Http2 {
 
   // session_send.cc
   absl::StatusOr<Stream*> StartCall(const RequestHead& head, void* tag);
+  // Sends a whole unary call whose fields were sent before. 0: it goes the way of all.
+  StreamId StartRepeated(const RequestHead& head, std::string_view message, void* tag);
   void SendHead(Stream* s, const Metadata& metadata);
   // `last`: the client sends no more messages.
   void SendMessage(Stream* s, std::string&& message, bool last = false);
@@ -85,8 +87,9 @@ class Session::Impl final : public internal::Http2 {
     std::string path;
     std::string status;
     std::optional<Nanos> timeout;
-    bool plain_head = false;   // the head of a reply whose messages are not compressed, and nothing more
-    bool ok_trailers = false;  // all went well, and nothing more
+    // A request or the head of a reply whose messages are not compressed, or trailers that say that all went well;
+    // with no field more.
+    enum : uint8_t { kOther, kPlainRequest, kPlainHead, kOkTrailers } kind = kOther;
   };
 
   std::string_view plain_answer() const override;
@@ -126,6 +129,8 @@ class Session::Impl final : public internal::Http2 {
   void AppendTrailers(Stream* s, const absl::Status& status, const Metadata& trailing);
   // grpc-message and grpc-status-details-bin.
   void AppendError(const absl::Status& status);
+  // Writes a DATA frame with it to `place`, in the output.
+  inline void WriteMessage(Stream* s, std::string_view message, bool compressed, bool last, char* place);
   inline void AppendMessage(Stream* s, std::string&& message, bool compressed, bool last);
 
   // session_receive.cc
@@ -143,8 +148,13 @@ class Session::Impl final : public internal::Http2 {
   void OnPseudoField(const internal::HeaderField& field);
   void OnEncoding(std::string_view name);
   void OnMetadata(const internal::HeaderField& field);
-  size_t TakeReply(const internal::FrameHeader& header, std::string_view bytes) override;
+  size_t TakeWhole(const internal::FrameHeader& header, std::string_view bytes) override;
+  size_t TakeReply(const internal::FrameHeader& header, std::string_view bytes);
   void TakeReply(Stream* s, std::string_view message);
+  size_t TakeRequest(const internal::FrameHeader& header, std::string_view bytes, const KnownBlock& head);
+  static internal::FrameHeader DataOf(StreamId stream, std::string_view bytes, uint8_t flags);
+  // Server: tells the owner of a call that begins, with head_.
+  void Begin(Stream* s);
   // The frame at the front of `bytes`, if it is HEADERS whose block came before.
   const KnownBlock* KnownHeaders(std::string_view bytes, uint8_t flags) const;
   void OnFields(Stream* s, StreamId id, bool end_stream) override;

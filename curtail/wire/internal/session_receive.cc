@@ -49,8 +49,9 @@ bool IsGrpcContent(std::string_view type) {
 
 // ----- fields ---------------------------------------------------------------------------------------------
 
-// Blocks repeat: requests of one method, heads and trailers of replies. The front of a block that refers to the decoder's
-// tables alone means what it meant as long as they have not changed; so does the whole block, if it changed none.
+// Blocks repeat: requests of one method, heads and trailers of replies. The front of a block that refers to the
+// decoder's tables alone means what it meant as long as they have not changed; so does the whole block, if it
+// changed none.
 bool Session::Impl::DecodeFields(std::string_view block) {
   head_.metadata.Clear();
   if (known_blocks_ == nullptr || block.empty()) [[unlikely]]
@@ -132,10 +133,17 @@ void Session::Impl::Remember(std::string_view block, KnownBlock* known) const {
   known->path.assign(head_.path);
   known->status.assign(grpc_status_);
   known->timeout = head_.timeout;
-  known->plain_head = fields_.IsReply() && fields_.status == 200 && fields_.grpc_content &&
-                      !fields_.has_length && !fields_.unknown_encoding &&
-                      fields_.encoding == Encoding::kIdentity;
-  known->ok_trailers = fields_.IsTrailers(true) && fields_.has_grpc_status && grpc_status_ == "0";
+  const bool plain = fields_.grpc_content && !fields_.has_length && !fields_.unknown_encoding &&
+                     fields_.encoding == Encoding::kIdentity;
+  known->kind = KnownBlock::kOther;
+  if (!is_client()) {
+    if (plain && fields_.IsRequest(/*end_stream=*/false) && fields_.is_post)
+      known->kind = KnownBlock::kPlainRequest;
+  } else if (fields_.IsTrailers(/*end_stream=*/true)) {
+    if (fields_.has_grpc_status && grpc_status_ == "0") known->kind = KnownBlock::kOkTrailers;
+  } else if (plain && fields_.IsReply() && fields_.status == 200) {
+    known->kind = KnownBlock::kPlainHead;
+  }
 }
 
 void Session::Impl::OnField(const HeaderField& field) {
@@ -249,13 +257,17 @@ void Session::Impl::OnRequestHeaders(StreamId id, bool end_stream) {
     return Refuse(id, end_stream, absl::UnimplementedError("the request's grpc-encoding is not supported"),
                   /*encoding=*/true);
   }
-  Stream* s = AcceptStream(id);
+  Stream* const s = AcceptStream(id);
   s->got_end = end_stream;
   if (fields_.has_length) SetContentLength(s, fields_);
   s->encoding = s->send_encoding = fields_.encoding;
-  s->tag = events_->OnRequest(id, std::move(head_));
-  if (s->tag != nullptr && !s->done) head_bytes_ += s->head_bytes = fields_.bytes;
+  Begin(s);
   if (end_stream && !s->closed && broken_.ok()) OnRequestEnd(s);
+}
+
+void Session::Impl::Begin(Stream* s) {
+  s->tag = events_->OnRequest(s->id, std::move(head_));
+  if (s->tag != nullptr && !s->done) head_bytes_ += s->head_bytes = fields_.bytes;
 }
 
 void Session::Impl::OnRequestTrailers(Stream* s, bool end_stream) {
@@ -339,26 +351,62 @@ const Session::Impl::KnownBlock* Session::Impl::KnownHeaders(std::string_view by
   return known.generation == decoder_.generation() && known.bytes == block ? &known : nullptr;
 }
 
-// Head, one message, trailers: mostly they come together, and heads and trailers are those of the replies before.
-size_t Session::Impl::TakeReply(const FrameHeader& header, std::string_view bytes) {
+size_t Session::Impl::TakeWhole(const FrameHeader& header, std::string_view bytes) {
   if (known_blocks_ == nullptr) return 0;
   const KnownBlock* const head = KnownHeaders(bytes, internal::kEndHeaders);
-  if (head == nullptr || !head->plain_head) return 0;
+  if (head == nullptr) return 0;
+  if (head->kind == KnownBlock::kPlainRequest) return TakeRequest(header, bytes, *head);
+  return head->kind == KnownBlock::kPlainHead ? TakeReply(header, bytes) : 0;
+}
+
+// The DATA frame at the front of `bytes`, if it is whole, and of the stream; else one of stream 0.
+FrameHeader Session::Impl::DataOf(StreamId stream, std::string_view bytes, uint8_t flags) {
+  if (bytes.size() < kFrameHeaderBytes) return {};
+  const FrameHeader data = FrameHeader::Parse(bytes.data());
+  const bool fits = data.type == FrameType::kData && data.flags == flags && data.stream == stream &&
+                    bytes.size() - kFrameHeaderBytes >= data.length;
+  return fits ? data : FrameHeader();
+}
+
+// Head and one message, which mostly come together.
+size_t Session::Impl::TakeRequest(const FrameHeader& header, std::string_view bytes, const KnownBlock& head) {
+  const size_t head_end = kFrameHeaderBytes + header.length;
+  const std::string_view rest = bytes.substr(head_end);
+  const FrameHeader data = DataOf(header.stream, rest, internal::kEndStream);
+  if (data.stream == 0 || !MayOpen(header.stream)) return 0;
+  const std::string_view message = rest.substr(kFrameHeaderBytes, data.length);
+  if (!MessageReader::IsWhole(message, options_.max_message_bytes) || !CountLast(0, data.length)) return 0;
+  CountFrames(2);
+  NoteOpened(header.stream);
+  Recall(head, /*whole=*/true);
+  head_.metadata.Clear();
+  Stream* const s = AcceptStream(header.stream);
+  Begin(s);
+  if (!s->closed && !s->done) {
+    AssignBytes(message_, message.substr(internal::kPrefixBytes));
+    events_->OnMessage(s->id, s->tag, std::move(message_));
+    if (message_.capacity() > kKeptMessage) std::string().swap(message_);
+  }
+  if (!s->closed && !s->done) OnRequestEnd(s);
+  return head_end + kFrameHeaderBytes + data.length;
+}
+
+// Head, one message, trailers.
+size_t Session::Impl::TakeReply(const FrameHeader& header, std::string_view bytes) {
   const size_t head_end = kFrameHeaderBytes + header.length;
   std::string_view rest = bytes.substr(head_end);
-  if (rest.size() < kFrameHeaderBytes + internal::kPrefixBytes) return 0;
-  const FrameHeader data = FrameHeader::Parse(rest.data());
+  const FrameHeader data = DataOf(header.stream, rest, 0);
   const size_t data_end = kFrameHeaderBytes + data.length;
-  if (data.type != FrameType::kData || data.flags != 0 || data.stream != header.stream) return 0;
-  if (rest.size() < data_end + kFrameHeaderBytes) return 0;
+  if (data.stream == 0 || rest.size() < data_end + kFrameHeaderBytes) return 0;
   const std::string_view message = rest.substr(kFrameHeaderBytes, data.length);
   rest.remove_prefix(data_end);
   const KnownBlock* const trailers = KnownHeaders(rest, internal::kEndHeaders | internal::kEndStream);
   const FrameHeader last = FrameHeader::Parse(rest.data());
-  if (trailers == nullptr || !trailers->ok_trailers || last.stream != header.stream) return 0;
+  if (trailers == nullptr || trailers->kind != KnownBlock::kOkTrailers || last.stream != header.stream)
+    return 0;
   Stream* const s = streams_.Find(header.stream);
   if (s == nullptr || s->waiting || s->got_head || s->got_end || s->unusual || s->held) return 0;
-  if (!MessageReader::IsWhole(message, MessageLimit(s)) || !CountLast(s, data.length)) return 0;
+  if (!MessageReader::IsWhole(message, MessageLimit(s)) || !CountLast(s->uncredited, data.length)) return 0;
   TakeReply(s, message.substr(internal::kPrefixBytes));
   return head_end + data_end + kFrameHeaderBytes + last.length;
 }

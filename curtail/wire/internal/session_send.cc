@@ -281,6 +281,26 @@ absl::StatusOr<Stream*> Session::Impl::StartCall(const RequestHead& head, void* 
   return s;
 }
 
+StreamId Session::Impl::StartRepeated(const RequestHead& head, std::string_view message, void* tag) {
+  const size_t bytes = kPrefixBytes + message.size();
+  if (!is_client() || !takes_streams() || !OpensAtOnce() || !IsPlain(head)) return 0;
+  if (bytes > kMaxDirectBytes || out_.size() >= kMaxReady) return 0;
+  if (static_cast<int64_t>(bytes) > std::min(NewWindow(), send_window_)) return 0;
+  const EncodedRequest* const known = FindRequest(head.path);
+  const Nanos timeout = head.timeout.value_or(kNoTimeout);
+  if (known == nullptr || timeout <= known->above || timeout > known->most) return 0;
+  if (known->frame.generation != encoder_.generation()) return 0;
+  Stream* const s = OpenStream(tag);
+  s->max_message_bytes = head.max_message_bytes;
+  s->ending = s->unary = s->sent_end = true;
+  const std::string& frame = known->frame.bytes;
+  char* place = ExtendForOverwrite(out_, frame.size() + kFrameHeaderBytes + bytes);
+  std::memcpy(place, frame.data(), frame.size());
+  FrameHeader::SetStream(place, s->id);
+  WriteMessage(s, message, /*compressed=*/false, /*last=*/true, place + frame.size());
+  return s->id;
+}
+
 void Session::Impl::SendRequest(Stream* s) {
   AppendRequest(s->id, *s->waiting_head, FindRequest(s->waiting_head->path));
   s->waiting_head.reset();
@@ -329,16 +349,21 @@ void Session::Impl::SendMessage(Stream* s, std::string&& message, bool last) {
     s->queue.Push(std::move(message), compressed);
     return MarkReady(s);
   }
-  char* const head = ExtendForOverwrite(out_, kFrameHeaderBytes + bytes);
+  WriteMessage(s, message, compressed, last, ExtendForOverwrite(out_, kFrameHeaderBytes + bytes));
+  s->sent_end = last;
+}
+
+[[gnu::always_inline]] inline void Session::Impl::WriteMessage(Stream* s, std::string_view message,
+                                                               bool compressed, bool last, char* place) {
+  const size_t bytes = kPrefixBytes + message.size();
   FrameHeader{static_cast<uint32_t>(bytes), FrameType::kData, last ? kEndStream : uint8_t{0}, s->id}.Write(
-      head);
-  head[kFrameHeaderBytes] = compressed;
-  Put32(head + kFrameHeaderBytes + 1, static_cast<uint32_t>(message.size()));
-  std::memcpy(head + kFrameHeaderBytes + kPrefixBytes, message.data(), message.size());
+      place);
+  place[kFrameHeaderBytes] = compressed;
+  Put32(place + kFrameHeaderBytes + 1, static_cast<uint32_t>(message.size()));
+  std::memcpy(place + kFrameHeaderBytes + kPrefixBytes, message.data(), message.size());
   ready_bytes_ += bytes;
   s->send_credit -= static_cast<int64_t>(bytes);
   send_window_ -= static_cast<int64_t>(bytes);
-  s->sent_end = last;
 }
 
 void Session::Impl::EndRequest(Stream* s) {
