@@ -24,9 +24,9 @@ namespace curtail {
 class GuardPace {
  public:
   static constexpr Nanos kShort = std::chrono::milliseconds(2);
-  static constexpr Nanos kLong = std::chrono::milliseconds(32);
+  static constexpr Nanos kLong = std::chrono::milliseconds(128);
   static constexpr Nanos kWary = std::chrono::seconds(1);
-  static constexpr Nanos kQuiet = std::chrono::milliseconds(128);
+  static constexpr Nanos kQuiet = std::chrono::milliseconds(256);
 
   // The findings of a look.
   struct Look {

@@ -10,14 +10,14 @@ constexpr Nanos kMs = std::chrono::milliseconds(1);
 
 TEST(GuardPace, LooksLessOftenAtAThreadThatMostlyWaits) {
   GuardPace pace;
-  for (const int ms : {4, 8, 16, 32, 32, 32}) EXPECT_EQ(pace.Next({.ran = true}), ms * kMs);
+  for (const int ms : {4, 8, 16, 32, 64, 128, 128}) EXPECT_EQ(pace.Next({.ran = true}), ms * kMs);
   EXPECT_EQ(pace.Next({.running = true, .ran = true}), 2 * kMs) << "the run may last";
-  EXPECT_EQ(pace.Next({.ran = true}), 32 * kMs) << "it did not";
+  EXPECT_EQ(pace.Next({.ran = true}), 128 * kMs) << "it did not";
 }
 
 TEST(GuardPace, LooksTwiceAtAThreadThatIsBusy) {
   GuardPace pace;
-  for (const int ms : {2, 4, 2, 8, 2, 16, 2, 32, 2, 32}) {
+  for (const int ms : {2, 4, 2, 8, 2, 16, 2, 32, 2, 64, 2, 128, 2, 128}) {
     EXPECT_EQ(pace.Next({.running = true, .ran = true}), ms * kMs);
   }
 }
