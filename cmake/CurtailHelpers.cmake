@@ -15,6 +15,11 @@ if(PROJECT_IS_TOP_LEVEL)
     target_compile_options(curtail_options INTERFACE -Wthread-safety)
   endif()
 endif()
+if(CMAKE_BUILD_TYPE STREQUAL "Release" AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  # Position-independent code may be linked into a shared library, whose functions a program may replace. Ours are not meant to be,
+  # so that they may be inlined within their source; and calls of other libraries take no detour.
+  target_compile_options(curtail_options INTERFACE -fno-semantic-interposition -fno-plt)
+endif()
 if(CURTAIL_SANITIZE)
   target_compile_options(curtail_options INTERFACE -fsanitize=${CURTAIL_SANITIZE} -fno-omit-frame-pointer)
   target_link_options(curtail_options INTERFACE -fsanitize=${CURTAIL_SANITIZE})
