@@ -21,6 +21,7 @@
 //      that took long the batch goes on, and requests begin first for half of its time: else streams of many messages,
 //      which yield, would let it look again and again, and hold up all that it has received.
 #include <algorithm>
+#include <utility>
 
 #include "curtail/exec/executor.h"
 #include "curtail/exec/internal/executor_thread.h"
@@ -69,7 +70,6 @@ void Executor::Unnest(Thread& self) {
 }
 
 void Executor::StepFibers(Thread& self) {
-  self.now = TimePoint();
   const bool serving = self.role != kNone && !stopping_;
   const uint64_t yields = self.loop_owner->yields();
   if (self.steps < kBatch && RunFibers(self, serving)) {
@@ -78,6 +78,7 @@ void Executor::StepFibers(Thread& self) {
     self.fair = self.fair || yielded;  // F4
     return;
   }
+  self.now = TimePoint();
   if (FlushHeld(self)) return;
   self.steps = 0;
   self.batch_began = TimePoint();
@@ -89,7 +90,7 @@ bool Executor::RunFibers(Thread& self, bool serving) {
   FiberLoop& loop = *self.loop_owner;
   const bool ready = loop.HasReady();
   const bool fresh_first = self.fair && (self.steps < kFresh || HasTime(self, 2));
-  TimePoint now;
+  TimePoint now = std::exchange(self.now, TimePoint());
   const Order::Next next =
       (!ready || fresh_first) && serving && !loop.full() ? Pop(reception_, &now) : Order::Next();
   Task* const task = next.task;
@@ -118,7 +119,7 @@ bool Executor::RunFibers(Thread& self, bool serving) {
                            ? TakeLast(kRunners)
                            : nullptr;  // R2
   WaitHint hint = HintFor(self);
-  hint.now = now;
+  if (task != nullptr) hint.now = now;
   hint.shed = next.shed;
   hint.more_ready = true;  // what fibers post leaves at the end of the batch
   self.held = true;
@@ -204,7 +205,7 @@ void Executor::LeadWithFibers(Thread& self, bool wait) {
   }
   mu_.Lock();
   reception_.leading = false;
-  Append(reception_, ready);
+  self.now = Append(reception_, ready);
 }
 
 }  // namespace curtail

@@ -114,7 +114,7 @@ void Fanout::Prepare(const std::shared_ptr<Poller>& poller) {
       Refuse(call, std::move(fits));
       continue;
     }
-    call.head.path.assign(batch_.PathOf(i));
+    if (call.head.path != batch_.PathOf(i)) call.head.path.assign(batch_.PathOf(i));
     call.head.encoding = options.encoding.value_or(batch_.channels[i]->impl().options.encoding);
     if (!options.authority.empty() || !call.head.authority.empty()) [[unlikely]]
       call.head.authority = options.authority;
@@ -152,7 +152,8 @@ bool Fanout::Connect(size_t i, const std::shared_ptr<Poller>& poller, const Meta
     call.Reset();
     call.connection.reset();
   }
-  call.head.metadata = inherited;
+  if (!inherited.empty() || !call.head.metadata.empty()) [[unlikely]]
+    call.head.metadata = inherited;
   if (ctx_.path() != 0) [[unlikely]]
     ctx_.AddPathTo(&call.head.metadata);
   if (!channel.options.interceptors.empty() && !Intercept(i)) [[unlikely]] {
@@ -364,7 +365,11 @@ void Fanout::Collect(const absl::Status& refused) {
   size_t largest = 0;
   for (size_t i = 0; i < size(); ++i) {
     absl::Status& status = batch_.statuses[i];
-    status = refused.ok() ? Outcome(i, cancelled, expired) : refused;
+    if (failed || !refused.ok()) [[unlikely]] {
+      status = refused.ok() ? Outcome(i, cancelled, expired) : refused;
+    } else {
+      status = absl::OkStatus();
+    }
     if (!members_[i].metadata.empty()) TakeMetadata(i);
     if (!status.ok()) continue;
     const std::string& reply = members_[i].reply;

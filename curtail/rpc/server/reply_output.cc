@@ -40,7 +40,7 @@ void ReplyOutput::Hold(uint32_t thread_index, std::shared_ptr<PollHandler> handl
   static std::atomic<uint64_t> lists{0};
   Held& held = held_[thread_index];
   if (held.handlers.empty()) {
-    held.since = Now();
+    held.since = TimePoint();
     held.list = lists.fetch_add(1, std::memory_order_relaxed) + 1;
   }
   if (handler->held_in.load(std::memory_order_relaxed) == held.list) return;
@@ -61,9 +61,11 @@ void ReplyOutput::Send(PollHandler& handler) {
 }
 
 void ReplyOutput::FlushIfDue(uint32_t thread_index) {
-  const Held& held = held_[thread_index];
+  Held& held = held_[thread_index];
   if (held.handlers.empty()) return;
-  if (Now() - held.since > kMaxHold + held.handlers.size() * kPriceOfSend) Flush(thread_index);
+  const TimePoint now = Now();
+  if (held.since == TimePoint()) held.since = now;
+  if (now - held.since > kMaxHold + held.handlers.size() * kPriceOfSend) Flush(thread_index);
 }
 
 void ReplyOutput::Flush(uint32_t thread_index) {

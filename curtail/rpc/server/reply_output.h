@@ -58,7 +58,7 @@ class ReplyOutput final : public Outbox {
   // Owned by one thread of the pools.
   struct alignas(64) Held {
     std::vector<std::shared_ptr<PollHandler>> handlers;
-    TimePoint since;    // when the first of them came
+    TimePoint since;    // when somebody first asked whether they are due; zero: nobody has
     uint64_t list = 0;  // their PollHandler::held_in
   };
 

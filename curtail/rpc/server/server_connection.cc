@@ -55,7 +55,7 @@ void ServerConnection::OnClosed(const absl::Status&, bool) {
 }
 
 void* ServerConnection::OnRequest(wire::StreamId id, wire::RequestHead&& head) {
-  ServedMethod* const method = parts_.methods.Find(head.path);
+  ServedMethod* const method = MethodOf(head.path);
   if (method == nullptr) {
     session().EndCall(id, absl::UnimplementedError(Join("unknown method ", head.path)));
     return nullptr;

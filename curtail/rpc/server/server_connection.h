@@ -74,6 +74,11 @@ class ServerConnection final : public Connection, public Clocked {
   void OnWritable(wire::StreamId id, void* tag) override;
   void OnCallEnd(wire::StreamId id, void* tag, absl::Status&& status, Metadata&& trailing) override;
   void OnLimit(wire::Limit limit) override { parts_.limits.Reached(limit, peer_); }
+  // Null: the server has no such method. Mostly it is that of the request before.
+  ServedMethod* MethodOf(std::string_view path) {
+    if (last_method_ == nullptr || last_method_->path != path) last_method_ = parts_.methods.Find(path);
+    return last_method_;
+  }
   void Queue(ServerCall& call);
   // The time, if there are observers to be told that a request has come.
   TimePoint ArrivedAt() { return parts_.observers.empty() ? TimePoint() : now(); }
@@ -121,6 +126,7 @@ class ServerConnection final : public Connection, public Clocked {
   Watch output_;                          // a socket that takes nothing
   Watch calls_;                           // no call
   uint64_t begun_ = 0;                    // calls
+  ServedMethod* last_method_ = nullptr;   // of the last request; null: there was none, or no such method
   size_t unended_ = 0;                    // bytes of messages whose requests have not ended
   size_t unended_limit_ = SIZE_MAX;
   size_t running_ = 0;  // bytes of whole requests that are not answered

@@ -72,7 +72,7 @@ bool Connection::OutputBuffer::Recycle() {
 
 ssize_t Connection::OutputBuffer::Send(int fd) const {
   const std::string_view bytes = output.bytes;
-  if (output.pieces.empty()) return send(fd, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+  if (output.pieces.empty()) return internal::Send(fd, bytes.data() + sent, bytes.size() - sent);
   iovec parts[kMaxParts];
   size_t count = 0;
   size_t skip = sent;
@@ -129,12 +129,16 @@ void Connection::OnEvents(uint32_t events, TaskList* ready) {
 
 void Connection::Kick(uint32_t bits, TaskList* ready) {
   if (!strand_.Enter(bits)) return;
-  // A turn may drop the last other reference.
-  const std::shared_ptr<Connection> self = shared_from_this();
+  // A turn may drop the last reference but the poller's, which lasts until Close().
+  std::shared_ptr<Connection> self;
+  if (closed_) [[unlikely]]
+    self = shared_from_this();
   do {
     ready_ = ready;
     if (!Contain("a connection", [this] { Turn(strand_.Take()); })) Break();
     ready_ = nullptr;
+    if (closing_ != nullptr) [[unlikely]]
+      self = std::move(closing_);
   } while (!strand_.Leave());
 }
 
@@ -159,7 +163,7 @@ void Connection::Turn(uint32_t bits) {
   }
   // After a hang-up there is no more than the socket holds, and the peer is not made to wait.
   if ((bits & kRead) && connected_ && (!paused_ || (bits & kHangup))) ReadAll((bits & kHangup) != 0);
-  if (!closed_ && !blocked_) WriteAll();
+  if (!closed_ && !blocked_ && MayWrite()) WriteAll();
   if (!client_ && !closed_) Looked();
   if (!closed_ && session_.queued_bytes() > kMaxQueuedBytes) {
     Close(absl::UnavailableError("the peer asks for more than it takes"));
@@ -167,6 +171,7 @@ void Connection::Turn(uint32_t bits) {
 }
 
 void Connection::RunPosted() {
+  if (inbox_.load(std::memory_order_relaxed) == nullptr) return;
   Op* op = inbox_.exchange(nullptr, std::memory_order_acquire);
   Op* first = nullptr;
   while (op != nullptr) {  // the stack holds the newest first
@@ -215,7 +220,7 @@ ssize_t Connection::ReadSome(InputBuffer& buffer, bool first, bool* emptied, abs
   if (notes_arrivals_) [[unlikely]] {
     n = ReceiveStamped(fd_.get(), room, {buffer.bytes, most}, &arrived_);
   } else if (room.empty()) {
-    n = recv(fd_.get(), buffer.bytes, most, 0);
+    n = Receive(fd_.get(), buffer.bytes, most);
   } else {
     const iovec parts[] = {{room.data(), room.size()}, {buffer.bytes, most}};
     n = readv(fd_.get(), parts, std::size(parts));
@@ -377,13 +382,14 @@ void Connection::SayGoodbye() {
   std::string last;
   tls_->Shutdown();
   tls_->TakeOutput(&last);
-  if (!last.empty()) send(fd_.get(), last.data(), last.size(), MSG_NOSIGNAL);
+  if (!last.empty()) Send(fd_.get(), last.data(), last.size());
 }
 
 void Connection::Close(const absl::Status& status) {
   const absl::Status why = status;  // it may be broken_, or lie in what ends here
   if (tls_ != nullptr && connected_) SayGoodbye();
   closed_ = true;
+  closing_ = shared_from_this();
   poller_->Remove(fd_.get());
   fd_.Reset();
   OnClosed(why, standing());

@@ -166,6 +166,8 @@ class Connection : public PollHandler,
   // what the system call does; `*emptied`: the socket has no more.
   struct InputBuffer;
   ssize_t ReadSome(InputBuffer& buffer, bool first, bool* emptied, absl::Status* status);
+  // False: WriteAll() would do nothing.
+  bool MayWrite() const { return tls_ != nullptr || outgoing() > 0 || session_.HasOutput(); }
   void WriteAll();
   absl::Status ReceiveSpecial(std::string_view bytes);
   bool PullSealed(wire::Output* output);
@@ -208,6 +210,8 @@ class Connection : public PollHandler,
   Lease plain_;          // with TLS: frames that it has not taken yet
   std::string opening_;  // the first bytes a client has got
   absl::Status broken_;  // why the peer's bytes cannot be understood
+  // Of itself, from Close() until the end of its turn: the poller's reference was the last that is sure.
+  std::shared_ptr<Connection> closing_;
   TaskList* ready_ = nullptr;
 };
 

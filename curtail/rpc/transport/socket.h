@@ -3,7 +3,10 @@
 // socket.h - sockets that listen and connect, with errors a person can act on.
 #pragma once
 
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <span>
 #include <string>
@@ -14,6 +17,17 @@
 #include "curtail/base/clock.h"
 #include "curtail/base/internal/unique_fd.h"
 #include "curtail/exec/address.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define CURTAIL_CALLS_KERNEL 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define CURTAIL_CALLS_KERNEL 0
+#endif
+#endif
+#ifndef CURTAIL_CALLS_KERNEL
+#define CURTAIL_CALLS_KERNEL 1
+#endif
 
 namespace curtail::internal {
 
@@ -33,6 +47,23 @@ size_t RaiseDescriptorLimit();
 absl::StatusOr<UniqueFd> StartConnect(const Address& address, bool* connected);
 // The error a connection attempt ended with, 0 for success.
 int ConnectError(int fd);
+
+// recv() and send(), which does not raise SIGPIPE. They are no points at which a thread may be cancelled, as glibc's are:
+// no thread here is, and that costs more than the rest of the call. Sanitizers see them.
+inline ssize_t Receive(int fd, char* to, size_t size) {
+#if CURTAIL_CALLS_KERNEL
+  return syscall(SYS_recvfrom, fd, to, size, 0, nullptr, nullptr);
+#else
+  return recv(fd, to, size, 0);
+#endif
+}
+inline ssize_t Send(int fd, const char* from, size_t size) {
+#if CURTAIL_CALLS_KERNEL
+  return syscall(SYS_sendto, fd, from, size, MSG_NOSIGNAL, nullptr, 0);
+#else
+  return send(fd, from, size, MSG_NOSIGNAL);
+#endif
+}
 
 // Has the kernel note when bytes arrive at a TCP socket. False: it does not, as for Unix sockets.
 bool StampArrivals(int fd);
