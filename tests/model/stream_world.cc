@@ -35,6 +35,7 @@ absl::Status Session::Receive(std::string_view bytes) {
 bool Session::Pull(std::string*, size_t) { return model::Link::Of(impl_->events).Pull(), false; }
 bool Session::Gather(Output*, size_t) { return model::Link::Of(impl_->events).Pull(), false; }
 void Session::Written() {}
+bool Session::HasOutput() const { return true; }
 // No message here is long.
 std::span<char> Session::Room(size_t) { return {}; }
 absl::Status Session::ReceivedInRoom(size_t) { std::abort(); }

@@ -18,7 +18,8 @@
 #include "curtail/base/internal/unique_fd.h"
 #include "curtail/exec/address.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+// Of tests/model the kernel is another.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(CURTAIL_MODEL)
 #define CURTAIL_CALLS_KERNEL 0
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
