@@ -2,7 +2,7 @@
 //
 // mutex.h - a mutex with thread-safety annotations, and the lock that goes with it.
 //
-// A request takes a dozen mutexes that nobody else holds, so that case is inlined: one atomic
+// A request takes a dozen mutexes that no other thread holds, so that case is inlined: one atomic
 // operation each way, where std::mutex calls into two libraries. ThreadSanitizer hears of each.
 #pragma once
 

@@ -49,8 +49,8 @@ inline void AssignBytes(std::string& bytes, std::string_view from) {
   std::memcpy(bytes.data(), from.data(), from.size());
 }
 
-// Makes `bytes` longer by `more`, which the caller writes to the place that this returns. Its memory
-// grows as by appending.
+// Makes `bytes` longer by `more`, which the caller writes to the place that this returns. Its
+// memory grows as by appending.
 inline char* ExtendForOverwrite(std::string& bytes, size_t more) {
   const size_t size = bytes.size();
   ResizeForOverwrite(bytes, size + more);

@@ -206,7 +206,7 @@ TEST(SessionRepeats, ASizeUpdateBehindAKnownFrontIsAnError) {
   EXPECT_FALSE(server.Request(kPost + "\x20" + Literal('\0', ":path", "/a.B/C") + kGrpc).ok());
 }
 
-// What comes behind a front that is known counts as ever: a second path is malformed, one field more is metadata.
+// Fields behind a front that is known count as ever: a second path is malformed, one field more is metadata.
 TEST(SessionRepeats, FieldsBehindAKnownFrontCount) {
   RawServer server;
   ASSERT_TRUE(server.Request(kPost + Literal('\x40', ":path", "/a.B/C") + kGrpc).ok());

@@ -137,7 +137,7 @@ class Session::Impl final : public internal::Http2 {
   bool DecodeFields(std::string_view block) override;
   bool DecodeNewFields(std::string_view block);
   KnownBlock& KnownBlockFor(std::string_view block) const;
-  // What was decoded so far becomes that of the known block: of all of it, or of its front.
+  // Sets the decoded fields to those of the known block: of all of it, or of its front.
   void Recall(const KnownBlock& known, bool whole);
   // Goes on behind the `front` of a block, which was decoded or recalled, and remembers the block.
   bool DecodeRest(std::string_view block, size_t front);

@@ -91,7 +91,7 @@ bool Session::Impl::DecodeRest(std::string_view block, size_t front) {
     return false;
   KnownBlock& known = KnownBlockFor(block);
   known.generation.reset();
-  // What follows a status may be another.
+  // Another status may follow the one in front.
   if (decoder_.generation() != generation || (front_fields.has_grpc_status && front < block.size()))
     return true;
   if (!IsWorthKnowing(block)) return true;
