@@ -31,7 +31,7 @@ template struct PublishMember<SizeSetter, &std::string::_M_set_length>;
 
 // Makes `bytes` as long as `size`. What it held stays, up to that size; further bytes have any
 // value, which the caller overwrites.
-inline void ResizeForOverwrite(std::string& bytes, size_t size) {
+[[gnu::always_inline]] inline void ResizeForOverwrite(std::string& bytes, size_t size) {
 #if defined(__GLIBCXX__) && defined(_GLIBCXX_USE_CXX11_ABI) && _GLIBCXX_USE_CXX11_ABI
   if (size > bytes.size()) {
     if (size > bytes.capacity()) bytes.reserve(size);
@@ -43,7 +43,7 @@ inline void ResizeForOverwrite(std::string& bytes, size_t size) {
 }
 
 // Makes `bytes` a copy of `from`, which is not a part of it.
-inline void AssignBytes(std::string& bytes, std::string_view from) {
+[[gnu::always_inline]] inline void AssignBytes(std::string& bytes, std::string_view from) {
   if (from.size() > bytes.capacity()) bytes.clear();  // growth would copy it
   ResizeForOverwrite(bytes, from.size());
   std::memcpy(bytes.data(), from.data(), from.size());
@@ -51,7 +51,7 @@ inline void AssignBytes(std::string& bytes, std::string_view from) {
 
 // Makes `bytes` longer by `more`, which the caller writes to the place that this returns. Its
 // memory grows as by appending.
-inline char* ExtendForOverwrite(std::string& bytes, size_t more) {
+[[gnu::always_inline]] inline char* ExtendForOverwrite(std::string& bytes, size_t more) {
   const size_t size = bytes.size();
   ResizeForOverwrite(bytes, size + more);
   return bytes.data() + size;

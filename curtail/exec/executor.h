@@ -179,6 +179,7 @@ class Executor {
   // Gives `task` to a thread without a role, or to the first that has none.
   void GiveAside(Task* task) CURTAIL_REQUIRES(mu_);
   void StepFibers(Thread& self) CURTAIL_REQUIRES(mu_);
+  bool StillIdle(Thread& self) CURTAIL_REQUIRES(mu_);
   bool RunFibers(Thread& self, bool serving) CURTAIL_REQUIRES(mu_);
   void WaitForFibers(Thread& self, bool serving) CURTAIL_REQUIRES(mu_);
   void LeadWithFibers(Thread& self, bool wait) CURTAIL_REQUIRES(mu_);

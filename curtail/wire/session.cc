@@ -77,6 +77,8 @@ absl::Status Session::GoOn() { return impl_->GoOn(); }
 bool Session::TookLong() { return impl_->TookLong(); }
 bool Session::Pull(std::string* out, size_t limit) { return impl_->Pull(out, limit); }
 bool Session::HasOutput() const { return impl_->HasOutput(); }
+std::string_view Session::Ready() const { return impl_->Ready(); }
+void Session::TookReady() { impl_->TookReady(); }
 bool Session::Gather(Output* out, size_t limit) { return impl_->Gather(out, limit); }
 void Session::Written() { impl_->Written(); }
 

@@ -155,6 +155,11 @@ class Session {
   // False: Pull() would append nothing and call no event, and Finished() is false. Cheaper than
   // asking either.
   bool HasOutput() const;
+  // All that Pull() would append, where it is, if nothing has to be made for that; else empty. Good
+  // until the next call of any method. An owner that has taken all of it calls TookReady(), which
+  // calls the events that Pull() would. Pull() and Gather() append output that was not taken.
+  std::string_view Ready() const;
+  void TookReady();
   // The same for an `out` that is empty. Long messages are not copied: they are pieces, which the
   // session keeps until the owner calls Written(), and which end with the session. The next call of
   // Pull() or Gather() comes after Written().

@@ -114,9 +114,10 @@ struct Pair {
       moved = false;
       for (auto [from, to] : {std::pair(&client, &server), std::pair(&server, &client)}) {
         std::string bytes;
-        if (rng() % 2 == 0) {
+        if (const uint32_t way = rng() % 3; way == 0) {
           bytes = Gathered(from);
         } else {
+          for (; way == 1 && !from->Ready().empty(); from->TookReady()) bytes += from->Ready();
           while (from->Pull(&bytes, bytes.size() + 1 + rng() % 70000)) continue;
         }
         moved = moved || !bytes.empty();

@@ -79,11 +79,18 @@ void Executor::StepFibers(Thread& self) {
     return;
   }
   self.now = TimePoint();
-  if (FlushHeld(self)) return;
+  if (FlushHeld(self) && !StillIdle(self)) return;
   self.steps = 0;
   self.batch_began = TimePoint();
   WaitForFibers(self, serving);
   self.live_fibers = self.fibers();
+}
+
+// True if another Step() would find nothing but to wait: nothing has come while the mutex was free, and the thread owes
+// nobody a wake-up (S4).
+bool Executor::StillIdle(Thread& self) {
+  return kParts[self.role].receives && Settled(self) && !stopping_ && aside_.empty() &&
+         seats_[kResponders].empty() && reception_.order->ready() == 0 && !self.loop_owner->HasReady();
 }
 
 bool Executor::RunFibers(Thread& self, bool serving) {

@@ -116,6 +116,11 @@ struct Channel::Impl {
     if (servers_ == nullptr) return wrong_;
     return servers_->Acquire(poller, now, metadata, used);
   }
+  // The same of a channel to one server with which that is quick; false: see Acquire().
+  bool FindReady(const std::shared_ptr<Poller>& poller, TimePoint now,
+                 std::shared_ptr<internal::ClientConnection>* connection) {
+    return only_ != nullptr && only_->FindReady(poller, now, connection);
+  }
   // OK once the servers' addresses are known. Asks for them the first time, which may block.
   absl::Status Resolve();
   // When a connection on `poller` may be asked for with some hope.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "curtail/base/string_bytes.h"
 #include "curtail/base/strings.h"
 #include "curtail/exec/receiver.h"
 #include "curtail/rpc/call/observed_call.h"
@@ -99,7 +100,7 @@ void Fanout::Prepare(const std::shared_ptr<Poller>& poller) {
     if (!Connect(i, poller, inherited)) continue;
     const MessageLite* const request = batch_.requests[i];
     if (before != nullptr && request == batch_.requests[i - 1]) {
-      call.message = *before;
+      AssignBytes(call.message, *before);
     } else if (!Serialize(*request, &call.message)) {
       Refuse(call, absl::InternalError(
                        "cannot serialize the request (larger than 2 GiB, or a required field is unset)"));
@@ -110,9 +111,11 @@ void Fanout::Prepare(const std::shared_ptr<Poller>& poller) {
       Refuse(call, TooLong(call.message.size(), options.max_request_bytes));
       continue;
     }
-    if (absl::Status fits = call.attempts.CheckRequest(call.message.size()); !fits.ok()) {
-      Refuse(call, std::move(fits));
-      continue;
+    if (policies_) [[unlikely]] {
+      if (absl::Status fits = call.attempts.CheckRequest(call.message.size()); !fits.ok()) {
+        Refuse(call, std::move(fits));
+        continue;
+      }
     }
     if (call.head.path != batch_.PathOf(i)) call.head.path.assign(batch_.PathOf(i));
     call.head.encoding = options.encoding.value_or(batch_.channels[i]->impl().options.encoding);
@@ -160,6 +163,8 @@ bool Fanout::Connect(size_t i, const std::shared_ptr<Poller>& poller, const Meta
     call.committed = true;
     return false;
   }
+  if (channel.FindReady(poller, now_, &call.connection)) [[likely]]
+    return true;
   absl::StatusOr<std::shared_ptr<ClientConnection>> connection =
       channel.Acquire(poller, now_, call.head.metadata);
   if (connection.ok()) {
@@ -374,7 +379,9 @@ void Fanout::Collect(const absl::Status& refused) {
     if (!status.ok()) continue;
     const std::string& reply = members_[i].reply;
     largest = std::max(largest, reply.size());
-    if (status = members_[i].attempts.CheckReply(reply.size()); !status.ok()) continue;
+    if (policies_) [[unlikely]] {
+      if (status = members_[i].attempts.CheckReply(reply.size()); !status.ok()) continue;
+    }
     if (!Parse(reply, batch_.replies[i])) {
       status = absl::InternalError(Join("reply is not a valid ", batch_.replies[i]->GetTypeName()));
     }

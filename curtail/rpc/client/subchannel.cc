@@ -102,6 +102,21 @@ TimePoint Subchannel::NextAttempt(uint32_t id) const {
   return first;
 }
 
+bool Subchannel::FindReady(const std::shared_ptr<Poller>& poller, TimePoint now,
+                           std::shared_ptr<ClientConnection>* connection) {
+  SlotSet* const set = slots_.Find(poller->id());
+  if (set == nullptr || set->slots.size() != 1) return false;
+  Slot& slot = *set->slots[0];
+  {
+    MutexLock lock(slot.mu);
+    ClientConnection* const held = slot.connection.get();
+    if (held == nullptr || !held->ready() || !held->usable() || now - held->last_used() > kIdle) return false;
+    *connection = slot.connection;
+  }
+  (*connection)->Touch(now);
+  return true;
+}
+
 absl::StatusOr<std::shared_ptr<ClientConnection>> Subchannel::Acquire(const std::shared_ptr<Poller>& poller,
                                                                       TimePoint now) {
   SlotSet* const set = slots_.For(poller->id(), [this] {

@@ -47,6 +47,9 @@ class Subchannel {
   Subchannel(const Subchannel&) = delete;
   Subchannel& operator=(const Subchannel&) = delete;
 
+  // A connection on `poller` that takes calls and was used lately, if there is one.
+  bool FindReady(const std::shared_ptr<Poller>& poller, TimePoint now,
+                 std::shared_ptr<ClientConnection>* connection);
   // A connection on `poller` that takes calls, connecting if need be. UNAVAILABLE during backoff.
   absl::StatusOr<std::shared_ptr<ClientConnection>> Acquire(const std::shared_ptr<Poller>& poller,
                                                             TimePoint now);

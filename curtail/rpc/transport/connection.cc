@@ -142,25 +142,30 @@ void Connection::Kick(uint32_t bits, TaskList* ready) {
   } while (!strand_.Leave());
 }
 
-void Connection::Turn(uint32_t bits) {
-  RunPosted();
+bool Connection::TurnForRest(uint32_t bits) {
+  if (bits & (kClock | kShed | kEvict)) HandleClock(bits);
+  if (closed_) return false;
+  if (bits & kAbort) {
+    Close(absl::UnavailableError("connection closed on this side"));
+    return false;
+  }
+  if (bits & (kNotice | kDrain)) HandleGoodbye(bits);
+  if (closed_ || (bits & kGiveUp) == 0 || standing()) return !closed_;
+  Close(absl::UnavailableError(!connected_        ? "cannot connect: timed out"
+                               : opening_.empty() ? "TLS handshake timed out: does the server speak TLS?"
+                                                  : "TLS handshake timed out"));
+  return false;
+}
+
+[[gnu::always_inline]] inline void Connection::Turn(uint32_t bits) {
+  if (inbox_.load(std::memory_order_relaxed) != nullptr) RunPosted();
   if (closed_) return;
-  if (bits & kWrite) {
+  if (bits & kWrite) {  // as with most input
     if (!connected_ && !FinishConnect()) return;
     blocked_ = false;
   }
-  if (bits & (kNotice | kDrain | kAbort | kGiveUp | kClock | kShed | kEvict)) [[unlikely]] {
-    if (bits & (kClock | kShed | kEvict)) HandleClock(bits);
-    if (closed_) return;
-    if (bits & kAbort) return Close(absl::UnavailableError("connection closed on this side"));
-    if (bits & (kNotice | kDrain)) HandleGoodbye(bits);
-    if ((bits & kGiveUp) && !standing()) {
-      return Close(absl::UnavailableError(!connected_ ? "cannot connect: timed out"
-                                          : opening_.empty()
-                                              ? "TLS handshake timed out: does the server speak TLS?"
-                                              : "TLS handshake timed out"));
-    }
-  }
+  if ((bits & ~(kPosted | kRead | kHangup | kWrite)) != 0 && !TurnForRest(bits)) [[unlikely]]
+    return;
   // After a hang-up there is no more than the socket holds, and the peer is not made to wait.
   if ((bits & kRead) && connected_ && (!paused_ || (bits & kHangup))) ReadAll((bits & kHangup) != 0);
   if (!closed_ && !blocked_ && MayWrite()) WriteAll();
@@ -171,7 +176,6 @@ void Connection::Turn(uint32_t bits) {
 }
 
 void Connection::RunPosted() {
-  if (inbox_.load(std::memory_order_relaxed) == nullptr) return;
   Op* op = inbox_.exchange(nullptr, std::memory_order_acquire);
   Op* first = nullptr;
   while (op != nullptr) {  // the stack holds the newest first
@@ -212,7 +216,8 @@ bool Connection::FinishConnect() {
   return false;
 }
 
-ssize_t Connection::ReadSome(InputBuffer& buffer, bool first, bool* emptied, absl::Status* status) {
+[[gnu::always_inline]] inline ssize_t Connection::ReadSome(InputBuffer& buffer, bool first, bool* emptied,
+                                                           absl::Status* status) {
   std::span<char> room;
   if ((long_ || !first) && special_ == 0) room = session_.Room();
   const size_t most = room.empty() && !long_ && !dear_ ? kReadChunk : kReadLittle;
@@ -270,7 +275,25 @@ void Connection::ReadAll(bool hangup) {
   poller_->Rearm(fd_.get());  // there may be more: let other connections have a turn first
 }
 
+bool Connection::WriteReady() {
+  if (tls_ != nullptr || outgoing() > 0) return false;
+  const std::string_view ready = session_.Ready();
+  if (ready.empty()) return false;
+  const ssize_t n = Send(fd_.get(), ready.data(), ready.size());
+  if (n <= 0) return false;
+  written_ += static_cast<uint64_t>(n);
+  if (static_cast<size_t>(n) == ready.size()) {
+    session_.TookReady();
+    return !session_.HasOutput();
+  }
+  if (out_ == nullptr) out_ = Recycler<OutputBuffer>::Borrow();
+  session_.Gather(&out_->output, kWriteChunk);
+  out_->sent = static_cast<size_t>(n);
+  return false;
+}
+
 void Connection::WriteAll() {
+  if (WriteReady()) return;
   bool more = true;  // the session may have output
   while (true) {
     if (out_ == nullptr) out_ = Recycler<OutputBuffer>::Borrow();

@@ -156,7 +156,9 @@ class Connection : public PollHandler,
     kOpening = 2,  // a client's first bytes, which say what kind of server that is
   };
 
-  void Turn(uint32_t bits);
+  inline void Turn(uint32_t bits);
+  // Does the work that is rarely asked for. False: it has closed.
+  bool TurnForRest(uint32_t bits);
   // Closes after an exception.
   void Break();
   void RunPosted();
@@ -165,10 +167,12 @@ class Connection : public PollHandler,
   // One read, of a turn's `first` or later ones: long messages into their own memory, the rest into `buffer`. Returns
   // what the system call does; `*emptied`: the socket has no more.
   struct InputBuffer;
-  ssize_t ReadSome(InputBuffer& buffer, bool first, bool* emptied, absl::Status* status);
+  inline ssize_t ReadSome(InputBuffer& buffer, bool first, bool* emptied, absl::Status* status);
   // False: WriteAll() would do nothing.
   bool MayWrite() const { return tls_ != nullptr || outgoing() > 0 || session_.HasOutput(); }
   void WriteAll();
+  // Sends what the session has ready, where it is. False: WriteAll() has more to do, or is to find out what went wrong.
+  bool WriteReady();
   absl::Status ReceiveSpecial(std::string_view bytes);
   bool PullSealed(wire::Output* output);
   void Fail(const absl::Status& status);

@@ -261,6 +261,11 @@ bool Http2::Pull(std::string* out, size_t limit) {
     out->append(out_);
   }
   out_.clear();
+  Pulled();
+  return !out_.empty() || (!sendable_.empty() && send_window_ > 0);
+}
+
+void Http2::Pulled() {
   pulled_ = true;
   Shrink(&out_);
   ready_bytes_ = 0;
@@ -272,7 +277,6 @@ bool Http2::Pull(std::string* out, size_t limit) {
     Finish(s, absl::OkStatus());
   }
   Reap();
-  return !out_.empty() || (!sendable_.empty() && send_window_ > 0);
 }
 
 bool Http2::Gather(Output* out, size_t limit) {

@@ -49,6 +49,16 @@ class Http2 {
     return last_accepted_.has_value() || got_goaway_ || silent_ || !broken_.ok();
   }
   bool Pull(std::string* out, size_t limit);
+  std::string_view Ready() const {
+    const bool more = !sendable_.empty() || !waiting_.empty() || silent_;
+    if (more || (!is_client() && preface_have_ < kPreface.size())) [[unlikely]]
+      return {};
+    return out_;
+  }
+  void TookReady() {
+    out_.clear();
+    Pulled();
+  }
   bool Gather(Output* out, size_t limit);
   void Written() { lender_.Return(); }
   void Abort(const absl::Status& why);
@@ -212,6 +222,8 @@ class Http2 {
 
  private:
   // http2.cc
+  // The owner has all that was in out_.
+  void Pulled();
   // Server: takes the connection preface from the front of `bytes`, and answers other protocols.
   absl::Status TakePreface(std::string_view* bytes);
   // Records why the connection is beyond use, unless that is known already.

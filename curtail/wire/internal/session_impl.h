@@ -155,8 +155,9 @@ class Session::Impl final : public internal::Http2 {
   static internal::FrameHeader DataOf(StreamId stream, std::string_view bytes, uint8_t flags);
   // Server: tells the owner of a call that begins, with head_.
   void Begin(Stream* s);
-  // The frame at the front of `bytes`, if it is HEADERS whose block came before.
-  const KnownBlock* KnownHeaders(std::string_view bytes, uint8_t flags) const;
+  // The block of the frame at the front of `bytes`, if it is HEADERS that came before.
+  const KnownBlock* KnownHeaders(const internal::FrameHeader& header, std::string_view bytes,
+                                 uint8_t flags) const;
   void OnFields(Stream* s, StreamId id, bool end_stream) override;
   void OnRequestHeaders(StreamId id, bool end_stream);
   void OnRequestTrailers(Stream* s, bool end_stream);
