@@ -170,6 +170,18 @@ TEST_F(MediaTest, AMovieIsFoundAlthoughTheIndexWasAway) {
   const Deadline deadline = Deadline::In(kMaxTestWait);
   do {
     Context ctx(deadline);
+TEST_F(MediaTest, NobodyIsRecommendedMoviesBeforeAModelIsLearned) {
+  RecommendRequest mine;
+  mine.set_token(users_[0].token);
+  MovieRequest movie;
+  movie.set_movie(films_[0].id);
+  MovieList best, similar;
+  Context one(kMaxTestWait), other(kMaxTestWait);
+  ASSERT_TRUE(media().RecommendMovies(one, mine, &best).ok());
+  ASSERT_TRUE(media().ListSimilarMovies(other, movie, &similar).ok());
+  for (const MovieList* list : {&best, &similar}) EXPECT_TRUE(list->untrained() && list->movies().empty());
+}
+
     const absl::Status status = media().SearchMovies(ctx, request, &found);
     EXPECT_TRUE(status.ok() || absl::IsUnavailable(status)) << status;
   } while (found.movies().empty() && !deadline.Expired());

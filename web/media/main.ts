@@ -2,7 +2,7 @@
 // main.ts - the page of the movie reviews: #/movies/text=WORDS&genre=GENRE, #/movie/ID, #/watch/ID, #/user/NAME, #/rentals.
 import { element, replace } from "../common/dom";
 import { attempt, onPress, say } from "../shell/act";
-import { call, once, part, read, Refused } from "../shell/client";
+import { call, once, part, read } from "../shell/client";
 import { form, valueOf, type Field } from "../shell/form";
 import { go, refreshButton, retitle, start, type View } from "../shell/shell";
 import type { Ad, Ads, Movie, MoviePage, Movies, Photos, Review, Ticket } from "./api";
@@ -16,13 +16,7 @@ const MAX_TEXT_BYTES = 4096, MAX_STARS = 10;
 // ----- finding movies
 
 // Movies that the service chose, such as similar ones. There may be none, and there are none before the operator has run `media train`.
-async function chosen(path: string, visit: AbortSignal): Promise<Movie[]> {
-  const found = await read<Movies>(path, visit).catch((error: unknown) => {
-    if (error instanceof Refused && error.status === 400) return {} as Movies;
-    throw error;
-  });
-  return found.movies ?? [];
-}
+const chosen = async (path: string, visit: AbortSignal): Promise<Movie[]> => (await read<Movies>(path, visit)).movies ?? [];
 
 const titled = (id: string, title: string, movies: Movie[]) =>
   movies.length === 0 ? [] : [element("h3", { id: `h-${id}` }, title), element("ul", { id, class: "list", "aria-labelledby": `h-${id}` }, ...movies.map(movieItem))];

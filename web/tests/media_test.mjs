@@ -167,15 +167,17 @@ async function expectPlays(page) {
 }
 
 await play(curtail, "media", "Movies", ["users=4", "movies=60", "reviews=60"], async ({ ann, bob, env }) => {
-  run("media", ["train"], env);
   run("media", ["render", "--videos", "1", "--seconds", String(VIDEO_S)], env, 2 * MAX_WAIT_MS);
   for (const [page, name] of [[ann, "ann"], [bob, "bob"]]) {
-    await enter(page, name, `the password of ${name}`, "Register");
+    const [forYou] = await Promise.all([page.waitForResponse(/\/v1\/recommendations/, within), enter(page, name, `the password of ${name}`, "Register")]);
+    assert.deepEqual(await forYou.json(), { untrained: true });
     await heading(page, "Movies").waitFor(within);
   }
-  await goToMovie(ann);
+  const [similar] = await Promise.all([ann.waitForResponse(/\/v1\/movies\/\d+\/similar/, within), goToMovie(ann)]);
+  assert.deepEqual(await similar.json(), { untrained: true });
   await ann.getByAltText(/^Picture of The Silent River/).waitFor(within);
   await ann.waitForFunction(() => document.querySelector("#content img").naturalWidth > 0, null, within);
+  run("media", ["train"], env);
   await expectReviewedOnce(ann);
   await expectMissingNamed(ann);
   await expectShown(ann, "media", pictures);

@@ -19,8 +19,8 @@ struct MovieRecommenderService final : MovieRecommender::CoroutineService {
 
   // Movies that the user has reviewed are left out.
   Coroutine For(Context& ctx, const RecommendQuery& request, MovieList* reply) override {
-    const auto model = file.Get();
-    if (!model.ok()) co_return model.status();
+    const auto model = Model(reply);
+    if (!model.ok() || *model == nullptr) co_return model.status();
     apps::UserId user;
     user.set_user(request.user());
     auto [rated] = co_await WhenAll(ctx, Ask(rating, Rating::kRatedBy, user));
@@ -33,12 +33,20 @@ struct MovieRecommenderService final : MovieRecommender::CoroutineService {
   }
 
   Coroutine Similar(Context& ctx, const SimilarQuery& request, MovieList* reply) override {
-    const auto model = file.Get();
-    if (!model.ok()) co_return model.status();
+    const auto model = Model(reply);
+    if (!model.ok() || *model == nullptr) co_return model.status();
     const uint32_t limit = apps::LimitOf(request.limit());
     const uint64_t movie = request.movie();
     const std::vector<uint64_t> similar = SimilarTo(**model, {&movie, 1}, limit);
     co_return co_await Read(ctx, similar, limit, reply);
+  }
+
+  // Returns null before the first `media train`, and sets that in `*reply`.
+  absl::StatusOr<std::shared_ptr<const apps::TasteModel>> Model(MovieList* reply) {
+    auto model = file.Get();
+    reply->set_untrained(absl::IsFailedPrecondition(model.status()));
+    if (reply->untrained()) model = nullptr;
+    return model;
   }
 
   // In the order of the ids.
