@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/kit/target.h"
 
+#include "curtail/base/strings.h"
+
 namespace curtail::apps {
 
 void AddTargetFlags(Flags& flags, Target* target, const std::string& help) {
@@ -19,6 +21,14 @@ absl::StatusOr<ChannelOptions> ChannelOptionsOf(const Target& target) {
   if (!tls.ok()) return tls.status();
   options.tls = *std::move(tls);
   return options;
+}
+
+absl::Status WithAddressHint(absl::Status status, const Target& target, std::string_view service) {
+  if (!absl::IsUnimplemented(status)) return status;
+  return absl::UnimplementedError(Join(
+      "--target ", target.address, " does not serve ", service,
+      ": give the address that `curtail ps` shows for that service; an application that was started with "
+      "--monolith or --group serves it to nobody else, so start it without"));
 }
 
 }  // namespace curtail::apps

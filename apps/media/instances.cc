@@ -19,8 +19,9 @@ absl::Status PrintInstances(const InstancesOptions& options) {
   query.set_service(options.service);
   apps::RegisteredServices found;
   Context ctx(std::chrono::seconds(5));
-  if (absl::Status status = apps::Registry::Stub(&channel).List(ctx, query, &found); !status.ok())
-    return status;
+  absl::Status listed = apps::WithAddressHint(apps::Registry::Stub(&channel).List(ctx, query, &found),
+                                              options.target, "service-discovery");
+  if (!listed.ok()) return listed;
   if (found.services().empty())
     return absl::NotFoundError(
         Join("no instance is registered", options.service.empty() ? "" : " of ", options.service));

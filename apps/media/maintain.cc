@@ -26,7 +26,8 @@ absl::Status Maintain(const MaintainOptions& options) {
   Channel channel(&client, options.target.address, *channel_options);
   Context ctx(FromSeconds(options.timeout_s));
   MaintenanceReport report;
-  absl::Status status = Maintenance::Stub(&channel).Run(ctx, job, &report);
+  absl::Status status = apps::WithAddressHint(Maintenance::Stub(&channel).Run(ctx, job, &report),
+                                              options.target, "maintenance");
   if (status.ok())
     std::printf("%s: %llu changed\n", options.job.c_str(), static_cast<unsigned long long>(report.changed()));
   return status;

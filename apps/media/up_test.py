@@ -273,11 +273,12 @@ def main(form, curtail, media):
         env = {**os.environ, "XDG_RUNTIME_DIR": scratch, "XDG_STATE_HOME": scratch + "/state", "NO_COLOR": "1",
                "PATH": os.path.dirname(media) + ":" + os.environ["PATH"]}
 
-        def run(*args, codes=(0,)):
+        def run(*args, codes=(0,), told=""):
             done = subprocess.run(args, env=env, text=True, capture_output=True, timeout=MAX_WAIT_S)
             print("$", *args, f"-> {done.returncode}\n{done.stdout}{done.stderr}")
             assert done.returncode in codes, done.returncode
             return done.stdout
+            assert told in done.stderr, told
 
         run(curtail, "up", "media", "--detach", "--set", "users=4", "--set", "movies=50", "--set", "reviews=30",
             "--set", "wrk2_without_authentication=on", *FORMS[form])
@@ -303,9 +304,11 @@ def main(form, curtail, media):
             if form == "monolith":  # a caller who says who it is
                 inner = rest(addresses["load-balancer"], "POST", "/curtail.media.Streaming/Open", {"user": "1", "movie": "1"})
                 assert inner[0] == 404, inner
-            for job in ("sums", "index", "books"):  # clients of a monolith reach its front end alone
-                reached = addresses.get("maintenance", addresses["front-end"])
-                run(media, "maintain", "--job", job, "--target", reached, codes=(104,) if form == "monolith" else (0,))
+                for command in (("maintain", "--job", "sums"), ("instances",)):  # clients reach the front end alone
+                    run(media, *command, "--target", addresses["front-end"], codes=(104,), told="without --monolith")
+            else:
+                for job in ("sums", "index", "books"):
+                    run(media, "maintain", "--job", job, "--target", addresses["maintenance"])
             recommend(addresses["load-balancer"], lambda: run(media, "train"))
             films = scratch + "/films"
             os.mkdir(films)
