@@ -86,7 +86,7 @@ std::vector<HostCommand> Commands() {
           "render", "Render the videos of the movies that are not there, by ffmpeg",
           "media render --data FOLDER --videos 8 --seconds 60", AddFlags, RenderVideos),
       apps::CommandOf<MaintainOptions>(
-          "maintain", "Have the service `maintenance` do a job; exit 99 if it finds data broken",
+          "maintain", "Run a job of the service `maintenance`; exit 99 if it finds broken data",
           "media maintain --job index --target ADDRESS  # as curtail ps shows it", AddFlags, Maintain),
       apps::CommandOf<NginxOptions>(
           "nginx", "Serve the videos by an nginx in this process's place, to those who have a pass",

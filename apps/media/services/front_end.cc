@@ -11,6 +11,7 @@
 #include "apps/media/data.h"
 #include "apps/media/wrk2.h"
 #include "curtail/base/rng.h"
+#include "curtail/base/strings.h"
 #include "curtail/gateway/page/page.h"
 #include "curtail/rpc/async_stream.h"
 #include "media.curtail.h"
@@ -118,7 +119,7 @@ struct FrontEndService final : Media::CoroutineService {
 
 MadeService MakeFrontEnd(Env& env, const apps::DataOptions& data, const std::string& wrk2) {
   if (wrk2 != "on" && wrk2 != "off")
-    return absl::InvalidArgumentError("--wrk2-without-authentication is off or on");
+    return absl::InvalidArgumentError(Join("--wrk2-without-authentication is '", wrk2, "'; write off or on"));
   auto sessions = apps::Sessions::Load(data, env.Stub<User>("user"));
   if (!sessions.ok()) return sessions.status();
   const apps::Sessions& kept = env.Keep(std::make_unique<apps::Sessions>(*std::move(sessions)));
