@@ -189,6 +189,16 @@ TEST_F(MediaFaults, AReviewWhoseServiceDiesBetweenStepsIsTakenBack) {
   ExpectOneStateWhenIdle();
 }
 
+TEST_F(MediaFaults, AReviewThatIsNotAcknowledgedMakesNoOtherTheSecond) {
+  app_->Stall("movie-review");
+  apps::AllAtOnce(kActors, seed_, [&](Rng&, size_t actor) {
+    Review review;
+    const absl::Status status = Compose(ReviewOf(0, 0, Join("at once ", actor), 1), &review, {}, kPatience);
+    EXPECT_TRUE(IsOfFault(status) || absl::IsAborted(status)) << status;
+  });
+  app_->GoOn("movie-review");
+}
+
 class MoneyFaults : public MediaFaults {
  protected:
   static constexpr int64_t kPaidIn = 300;

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apps/kit/configs_to_test.h"
@@ -19,6 +20,7 @@
 namespace curtail::media {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -129,6 +131,14 @@ TEST_F(MediaTest, ATitleOfSeveralMoviesNeedsItsYear) {
   request.clear_year();
   ASSERT_TRUE(Compose(request, &written).ok());
   EXPECT_EQ(written.movie(), films_[5].id);
+  NewMovie remake;
+  remake.set_token(users_[0].token), remake.set_title(request.title());
+  remake.set_year(films_[5].title.year() + 1);
+  Movie added;
+  Context ctx(kMaxTestWait);
+  ASSERT_TRUE(media().AddMovie(ctx, remake, &added).ok());
+  request.set_viewing(1);
+  EXPECT_TRUE(absl::IsFailedPrecondition(Compose(request))) << "there are two now";
 }
 
 TEST_F(MediaTest, APageNamesThePartsThatAreMissing) {
@@ -147,10 +157,29 @@ TEST_F(MediaTest, APageNamesThePartsThatAreMissing) {
     ASSERT_TRUE(Page(1, &page).ok());
   } while (!page.missing().empty() && !deadline.Expired());
   EXPECT_EQ(page.reviews_size(), 1);
+  for (const auto& [service, part] : {std::pair("cast-info", "cast"), std::pair("plot", "plot"),
+                                      std::pair("rating", "rating"), std::pair("movie-review", "reviews")}) {
+    app_->Stall(service);
+    EXPECT_TRUE(Page(1, &page).ok());
+    EXPECT_THAT(page.missing(), Contains(part));
+    app_->GoOn(service);
+  }
   MovieRequest none;
   none.set_movie(1);
   Context ctx(kMaxTestWait);
   EXPECT_TRUE(absl::IsNotFound(media().GetMovie(ctx, none, &page)));
+}
+
+TEST_F(MediaTest, NobodyIsRecommendedMoviesBeforeAModelIsLearned) {
+  RecommendRequest mine;
+  mine.set_token(users_[0].token);
+  MovieRequest movie;
+  movie.set_movie(films_[0].id);
+  MovieList best, similar;
+  Context one(kMaxTestWait), other(kMaxTestWait);
+  ASSERT_TRUE(media().RecommendMovies(one, mine, &best).ok());
+  ASSERT_TRUE(media().ListSimilarMovies(other, movie, &similar).ok());
+  for (const MovieList* list : {&best, &similar}) EXPECT_TRUE(list->untrained() && list->movies().empty());
 }
 
 TEST_F(MediaTest, AMovieIsFoundAlthoughTheIndexWasAway) {
@@ -170,18 +199,6 @@ TEST_F(MediaTest, AMovieIsFoundAlthoughTheIndexWasAway) {
   const Deadline deadline = Deadline::In(kMaxTestWait);
   do {
     Context ctx(deadline);
-TEST_F(MediaTest, NobodyIsRecommendedMoviesBeforeAModelIsLearned) {
-  RecommendRequest mine;
-  mine.set_token(users_[0].token);
-  MovieRequest movie;
-  movie.set_movie(films_[0].id);
-  MovieList best, similar;
-  Context one(kMaxTestWait), other(kMaxTestWait);
-  ASSERT_TRUE(media().RecommendMovies(one, mine, &best).ok());
-  ASSERT_TRUE(media().ListSimilarMovies(other, movie, &similar).ok());
-  for (const MovieList* list : {&best, &similar}) EXPECT_TRUE(list->untrained() && list->movies().empty());
-}
-
     const absl::Status status = media().SearchMovies(ctx, request, &found);
     EXPECT_TRUE(status.ok() || absl::IsUnavailable(status)) << status;
   } while (found.movies().empty() && !deadline.Expired());
@@ -228,6 +245,27 @@ TEST_F(MediaTest, PartsThatArePutAgainMakeOneReview) {
   EXPECT_EQ(sum.stars(), 3u);
 }
 
+// A late step of a call whose caller is gone.
+TEST_F(MediaTest, AReviewIsAcknowledgedOrTakenBackAndStaysSo) {
+  const std::unique_ptr<Channel> storage = Connect("review-storage"), ratings = Connect("rating");
+  Review kept;
+  ASSERT_TRUE(Compose(ReviewOf(0, 0, "kept", 7), &kept).ok());
+  apps::Nothing nothing;
+  Context one(kMaxTestWait), two(kMaxTestWait), three(kMaxTestWait);
+  EXPECT_TRUE(absl::IsFailedPrecondition(ReviewStorage::Stub(storage.get()).Delete(one, kept, &nothing)));
+  std::vector<Review> listed;
+  ASSERT_TRUE(ListOfMovie(0, &listed).ok());
+  EXPECT_EQ(listed.size(), 1u);
+
+  ReviewRef late;
+  late.set_review(kept.id() + 1), late.set_movie(films_[0].id), late.set_stars(3);
+  ASSERT_TRUE(Rating::Stub(ratings.get()).Remove(two, late, &nothing).ok());
+  ASSERT_TRUE(Rating::Stub(ratings.get()).Add(three, late, &nothing).ok());
+  RatingSum sum;
+  ASSERT_TRUE(Rating(0, &sum).ok());
+  EXPECT_EQ(sum.stars(), 7u);
+}
+
 // Under each kind of waiting, calls in the process.
 class MediaConfigs : public MediaTest, public testing::WithParamInterface<std::string> {
  protected:
@@ -264,6 +302,24 @@ TEST_P(MediaConfigs, UsersWhoWriteAtOnceAreAllListed) {
   EXPECT_EQ(of_movies, kUsers * kEach);
   EXPECT_EQ(of_users, kUsers * kEach);
   EXPECT_EQ(counted, kUsers * kEach);
+}
+
+TEST_P(MediaConfigs, PagesThatAreReadAtOnceHaveTheirOwnParts) {
+  constexpr size_t kMovies = 3;
+  for (uint32_t film = 0; film < kMovies; ++film)
+    ASSERT_TRUE(Compose(ReviewOf(0, film, Join("of ", film), film)).ok());
+  apps::AllAtOnce(kUsers, TestSeed(), [&](Rng& rng, size_t) {
+    for (int i = 0; i < 30 && !HasFailure(); ++i) {
+      const size_t film = rng.Below(kMovies);
+      MoviePage page;
+      const absl::Status status = Page(film, &page);
+      ASSERT_TRUE(status.ok()) << status;
+      EXPECT_EQ(page.movie().id(), films_[film].id);
+      EXPECT_EQ(page.rating().stars(), film);
+      ASSERT_EQ(page.reviews_size(), 1);
+      EXPECT_EQ(page.reviews(0).text(), Join("of ", film));
+    }
+  });
 }
 
 }  // namespace

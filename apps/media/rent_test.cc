@@ -76,6 +76,9 @@ TEST_F(Rents, RefuseBadInputAndLeaveNoHold) {
   status = RentMovie(0, 0, 30, &rental, "a key");
   EXPECT_TRUE(status.ok()) << "a repetition tries again: " << status;
   EXPECT_EQ(CentsOf(0), kDeposit - 3 * 1700 + 100);
+  status = RefundRental(0, rental.id(), &rental);
+  EXPECT_TRUE(status.ok()) << "it gives back what was paid last: " << status;
+  EXPECT_EQ(CentsOf(0), kDeposit - 2 * 1700 + 100);
   EXPECT_EQ(Audited(), 0);
 }
 
@@ -96,10 +99,22 @@ class RentsLeft : public MediaTest {
     ASSERT_TRUE(app_->Restart("payment-auth").ok());
     payments_ = Connect("payment-auth");
   }
-  absl::Status Authorize() {
+  using Step = absl::Status (PaymentAuth::Stub::*)(Context&, const Charge&, apps::Nothing*,
+                                                   ReplyMetadata*) const;
+  absl::Status Take(Step step) {
     Context ctx(kMaxTestWait);
     apps::Nothing nothing;
-    return PaymentAuth::Stub(payments_.get()).Authorize(ctx, left_, &nothing);
+    return (PaymentAuth::Stub(payments_.get()).*step)(ctx, left_, &nothing, nullptr);
+  }
+  absl::Status Authorize() { return Take(&PaymentAuth::Stub::Authorize); }
+  // The step is taken twice, as by a caller that has died. Then the wallet has `cents`, and the books agree.
+  void ExpectOnce(Step step, int64_t cents) {
+    EXPECT_TRUE(Take(step).ok() && Take(step).ok());
+    EXPECT_EQ(CentsOf(0), cents);
+    Context ctx(kMaxTestWait);
+    apps::Nothing nothing;
+    const absl::Status audited = PaymentAuth::Stub(payments_.get()).Audit(ctx, nothing, &nothing);
+    EXPECT_TRUE(audited.ok()) << audited;
   }
   void ExpectToEndAs(Rental::State state) {
     ASSERT_TRUE(app_->Restart("rent").ok());
@@ -129,6 +144,20 @@ TEST_F(RentsLeft, AreVoidIfItIsNotAndStaySo) {
   ASSERT_TRUE(RentMovie(0, 0, 1, &rental, "a key").ok()) << "a repetition tries again";
   EXPECT_EQ(rental.id(), left_.rental());
   EXPECT_EQ(CentsOf(0), kDeposit - 250);
+}
+
+TEST_F(RentsLeft, ChargesMoveTheirCentsOnce) {
+  ExpectOnce(&PaymentAuth::Stub::Authorize, kDeposit - 250);
+  ExpectOnce(&PaymentAuth::Stub::Void, kDeposit);
+  EXPECT_TRUE(absl::IsFailedPrecondition(Authorize())) << "a late attempt";
+  for (const uint32_t round : {1, 2}) {
+    left_.set_round(round);
+    ExpectOnce(&PaymentAuth::Stub::Authorize, kDeposit - 250 * round);
+  }
+  ExpectOnce(&PaymentAuth::Stub::Capture, kDeposit - 500);
+  ExpectOnce(&PaymentAuth::Stub::Refund, kDeposit - 250);
+  ExpectOnce(&PaymentAuth::Stub::Capture, kDeposit - 250);
+  EXPECT_TRUE(absl::IsFailedPrecondition(Take(&PaymentAuth::Stub::Void))) << "it was captured";
 }
 
 // Under each kind of waiting, calls in the process.

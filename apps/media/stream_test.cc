@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +13,8 @@
 #include <string>
 
 #include "apps/kit/data/secrets.h"
+#include "apps/kit/testing/actors.h"
+#include "apps/kit/testing/preload.h"
 #include "apps/kit/wall_clock.h"
 #include "apps/media/media_testing.h"
 #include "apps/media/rentals.h"
@@ -109,6 +112,42 @@ TEST_F(Streams, APassIsWorthNothingAfterARefund) {
   EXPECT_EQ(CodeOf(PassOf(ticket, "300k/index.m3u8")), absl::StatusCode::kPermissionDenied);
   EXPECT_EQ(CodeOf(PassOf(ticket, "300k/seg000.ts")), absl::StatusCode::kPermissionDenied);
   EXPECT_TRUE(absl::IsFailedPrecondition(OpenStream(0, 0, &ticket)));
+}
+
+TEST_F(Streams, EndWithTheRental) {
+  const apps::SetClock clock;
+  if (clock.Words().empty())
+    GTEST_SKIP() << "2026-11-30: with a sanitizer, programs go without a preloaded clock";
+  ASSERT_TRUE(app_->Restart("rent", {.wrapper = clock.Words()}).ok());
+  Rental rental;
+  ASSERT_TRUE(RentMovie(0, 0, 1, &rental).ok());
+  StreamTicket ticket;
+  ASSERT_TRUE(OpenStream(0, 0, &ticket).ok());
+  clock.SetAhead(static_cast<int>(kDayMs / 1000) + 1);
+  EXPECT_TRUE(absl::IsFailedPrecondition(OpenStream(0, 0, &ticket)));
+  EXPECT_EQ(CodeOf(PassOf(ticket, "main.m3u8")), absl::StatusCode::kNotFound) << "gone";
+  EXPECT_TRUE(absl::IsFailedPrecondition(RefundRental(0, rental.id(), &rental)));
+  EXPECT_EQ(RentalsOf(0)[0].state(), Rental::EXPIRED);
+}
+
+TEST_F(Streams, AFirstSegmentAndARefundExcludeEachOtherRace) {
+  for (uint64_t i = 0; i < 16; ++i) {
+    Rental rental;
+    ASSERT_TRUE(RentMovie(0, i, 1, &rental).ok());
+    StreamTicket ticket;
+    ASSERT_TRUE(OpenStream(0, i, &ticket).ok());
+    std::array<absl::Status, 2> told;
+    apps::AllAtOnce(2, TestSeed() + i, [&](Rng&, size_t actor) {
+      Rental refunded;
+      Video sent;
+      Context ctx(kMaxTestWait);
+      told[actor] =
+          actor == 0
+              ? RefundRental(0, rental.id(), &refunded)
+              : Streaming::Stub(streaming_.get()).Check(ctx, PassOf(ticket, "300k/seg000.ts", i), &sent);
+    });
+    EXPECT_NE(told[0].ok(), told[1].ok()) << told[0] << ", " << told[1];
+  }
 }
 
 TEST_F(Streams, RefuseForeignAndForgedPassesAndOtherFiles) {
