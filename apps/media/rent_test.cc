@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "apps/kit/configs_to_test.h"
+#include "apps/kit/data/data.h"
 #include "apps/kit/testing/actors.h"
 #include "apps/media/media_testing.h"
 #include "apps/media/rentals.h"
@@ -80,6 +83,37 @@ TEST_F(Rents, RefuseBadInputAndLeaveNoHold) {
   EXPECT_TRUE(status.ok()) << "it gives back what was paid last: " << status;
   EXPECT_EQ(CentsOf(0), kDeposit - 2 * 1700 + 100);
   EXPECT_EQ(Audited(), 0);
+}
+
+// A transaction of this process keeps `rent` from deciding.
+TEST_F(Rents, AreNotCapturedBeforeTheyAreDecided) {
+  app_->Stall("payment-auth");
+  std::jthread user([&] {
+    Rental ignored;
+    const absl::Status status = RentMovie(0, 0, 1, &ignored, "a key", std::chrono::seconds(5));
+    EXPECT_FALSE(status.ok());
+  });
+  const Deadline deadline = Deadline::In(kMaxTestWait);
+  while (RentalsOf(0).empty() && !deadline.Expired()) {
+  }
+  apps::DataOptions data;
+  data.application = "media", data.folder = Folder();
+  const auto db = apps::OpenData(data, "rent", std::vector<std::string>(1));
+  ASSERT_TRUE(db.ok()) << db.status();
+  const absl::Status locked = (*db)->Write(deadline, [&](SqlSession& s) {
+    absl::Status status = s.Execute("UPDATE rents SET open = open");
+    app_->GoOn("payment-auth");
+    user.join();
+    return status;
+  });
+  EXPECT_TRUE(locked.ok()) << locked;
+  Charge charge = ChargeOf(users_[0].id, /*round=*/0, RentalsOf(0)[0]);
+  Context ctx(deadline);
+  ASSERT_TRUE(PaymentAuth::Stub(Connect("payment-auth").get()).Look(ctx, charge, &charge).ok());
+  EXPECT_NE(charge.state(), Charge::CAPTURED);
+  while (RentalsOf(0)[0].state() == Rental::PENDING && !deadline.Expired()) {
+  }
+  ExpectAuditedWhenIdle();
 }
 
 // A rental whose caller gets no answer, as payment-auth is away: it stays PENDING.
