@@ -11,9 +11,14 @@ BUDGET = {"rounds": 2, "seconds": 1.2}
 QUICK = {"rounds": 1, "seconds": 0.2}
 
 
+def rates(facts, study):
+    return facts.compared[study].rates or facts.latency_rates
+
+
 def run(s):
-    copies = {name: flags for name, (_, flags) in s.facts.compared[s.study].copies.items()}
-    return {"values": s.take_turns(copies, TURNS, rps=s.facts.latency_rates, closed=[AT_A_TIME])}
+    compared = s.facts.compared[s.study]
+    copies = {name: flags for name, (_, flags) in compared.copies.items()}
+    return {"values": s.take_turns(copies, TURNS, rps=rates(s.facts, s.study), closed=[AT_A_TIME], load=compared.load)}
 
 
 def shown(measure_name, values):
@@ -47,7 +52,7 @@ def boundaries(result):
 
 def draw(result, facts):
     compared, rows = facts.compared[result["study"]], []
-    for rate in facts.latency_rates:
+    for rate in rates(facts, result["study"]):
         for quantile in ("p50", "p99"):
             by_copy = result["values"][f"{quantile} at {rate}/s, us"]
             in_ms = {copy: [value / 1000 for value in values] for copy, values in by_copy.items()}

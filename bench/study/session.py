@@ -101,6 +101,8 @@ class Compared:
 
     title: str  # after that of the application
     copies: dict  # name in a table and flags of `curtail up`
+    load: tuple = ()  # flags of `curtail load`
+    rates: tuple = ()  # a second; none: the application's
 
 
 MONOLITH = Compared(
@@ -233,13 +235,13 @@ class Session:
                 self.void += application.void
                 self.runs += application.runs
 
-    def take_turns(self, copies, turns, rps=(), schedule=(), closed=(), programs=None):
-        """The values of measure.py, by measure and copy, a turn after another. `copies` has the flags of each; `turns` are those
-        of a round."""
+    def take_turns(self, copies, turns, rps=(), schedule=(), closed=(), programs=None, load=()):
+        """The values of measure.py, by measure and copy, a turn after another. `copies` has the flags of each, `load` more flags of
+        `curtail load`; `turns` are those of a round."""
         options = types.SimpleNamespace(
             curtail=self.curtail,
             app=self.facts.app,
-            load=self.corpus,
+            load=[*self.corpus, *load],
             fine=(0, VOID),
             copies={name: [*self.settings, *flags] for name, flags in copies.items()},
             settle={},

@@ -18,8 +18,8 @@ Of some of them:
   fences     a pool of threads, asynchronous calls, fences and fibers under traces of load
   stacks     the same handlers with fibers, with a thread a call, and on grpc++
 
-Of the bank and of the movie reviews:
-  network    0.5 ms to each service that a payment or a page needs
+Of the bank, of the movie reviews and of the shop:
+  network    0.5 ms to each service that a payment, a page or an order needs
   soak       an hour in which a process is killed every 5 s; then the audit
 
 Of the bank alone:
@@ -30,6 +30,11 @@ Of the bank alone:
 
 Of the movie reviews alone:
   viewers    viewers at the pace of movies: how long segments take, and stalls
+
+Of the shop alone:
+  ordering   orders in rounds of 32, of 8, and one after the other
+  languages  all services in C++, and seven in Go, Java, Python and JavaScript
+  rest       the front end called by gRPC, and by HTTP and JSON through the load balancer
 
 Each takes 2 to 6 minutes, and wants the machine for itself: it does not begin while other programs use it. Ctrl-C ends it,
 and all that it has started.
@@ -54,7 +59,7 @@ import sys
 
 import session
 
-APPLICATIONS = ("social", "hdsearch", "bank", "media")
+APPLICATIONS = ("social", "hdsearch", "bank", "media", "shop")
 CURTAIL = pathlib.Path(__file__).resolve().parents[2] / "build/bench/tools/curtail/curtail"
 
 

@@ -162,6 +162,7 @@ class Applications(unittest.TestCase):
             for method in facts.kinds:
                 self.assertIn(f"  rpc {method}(", protos)
             for name, module in facts.studies.items():
+                self.assertIn(f"\n  {name} ", study.__doc__)
                 self.assertTrue(callable(importlib.import_module(module).run), module)
                 named = {"compared": facts.compared, "limits": facts.limits}.get(module)
                 self.assertTrue(named is None or name in named, name)
