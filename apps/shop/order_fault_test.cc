@@ -1,21 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Users buy while services die, stand still and have no room.
+// Orders that a service leaves half way, as it dies, stands still, or has another clock. model_test.cc has random customers.
 //
-// Property: an order that a user was told of is there, and a request has one order. Once the application is idle, each order is COMMITTED or
-// REJECTED, and `shop audit` finds what follows from that, once: no product is sold that is not there, no order is charged what was
-// not shown, numbers of orders and invoices have no gaps. A basket has what was acknowledged, less what was bought.
+// Property: once the application is idle, each order is COMMITTED or REJECTED, and `shop audit` finds what follows from that, once.
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <map>
-#include <mutex>
-#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "apps/kit/testing/actors.h"
-#include "apps/kit/testing/faults.h"
 #include "apps/kit/testing/preload.h"
 #include "apps/shop/fill.h"
 #include "apps/shop/shop_testing.h"
@@ -26,138 +19,9 @@ namespace {
 
 // Short, so that a service that stands still does not hold up the test.
 constexpr Nanos kPatience = std::chrono::milliseconds(500);
-constexpr size_t kBought = 3, kActors = 4;  // the last products are only put into baskets
-constexpr uint32_t kMostOfLine = 99;
 
 bool IsOfFault(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) || absl::IsResourceExhausted(status);
-}
-
-class OrderFaults : public ShopTest {
- protected:
-  // With more of the products that are bought than a test buys.
-  void SetUp() override {
-    ShopTest::SetUp();
-    const auto channel = Connect("inventory");
-    for (size_t i = 0; i <= kBought; ++i) {
-      Delivery delivery;
-      delivery.set_name(Join("more ", i)), delivery.set_product(products_[i].id), delivery.set_count(20'000);
-      apps::Nothing nothing;
-      Context ctx(kMaxTestWait);
-      ASSERT_TRUE(Inventory::Stub(channel.get()).Deliver(ctx, delivery, &nothing).ok());
-    }
-  }
-
-  // The answers that a user got, and what it has sent.
-  struct Known {
-    std::map<std::string, uint64_t> orders;  // by the name of the request
-    uint64_t added = 0, perhaps = 0;         // to its basket, of its own product
-  };
-
-  apps::Actors::Did ActOnce(Rng& rng) {
-    const size_t user = rng.Below(kUsers);
-    const uint64_t number = next_.fetch_add(1);
-    return rng.Below(4) == 0 ? AddOne(user, Join("add ", number)) : BuyOne(rng, user, Join("order ", number));
-  }
-
-  // Each request is repeated once if its outcome is unknown.
-  apps::Actors::Did BuyOne(Rng& rng, size_t user, const std::string& name) {
-    std::vector<Line> lines = {
-        LineOf(products_[rng.Below(kBought)].id, 1 + static_cast<uint32_t>(rng.Below(2)))};
-    if (rng.Below(3) == 0) lines.push_back(LineOf(products_[kBought].id, 1));
-    const BuyRequest request = PurchaseOf(user, lines);
-    Order order;
-    absl::Status status = Buy(request, &order, name, kPatience);
-    if (IsOfFault(status)) status = Buy(request, &order, name, kPatience);
-    if (absl::IsInvalidArgument(status)) return TakeOut(user, lines);  // failed purchases have left 99 there
-    if (absl::IsFailedPrecondition(status)) return apps::Actors::Did::kOther;
-    EXPECT_TRUE(status.ok() || IsOfFault(status)) << status;
-    if (!status.ok()) return apps::Actors::Did::kFailedToWrite;
-    const std::lock_guard lock(mu_);
-    known_[user].orders[name] = order.id();
-    return apps::Actors::Did::kWrote;
-  }
-
-  apps::Actors::Did TakeOut(size_t user, const std::vector<Line>& lines) {
-    for (const Line& line : lines) {
-      LineRequest request;
-      request.set_token(users_[user].token), request.set_product(line.product());
-      Basket ignored;
-      Context ctx(kPatience);
-      const absl::Status status = shop().RemoveFromBasket(ctx, request, &ignored);
-      EXPECT_TRUE(status.ok() || IsOfFault(status)) << status;
-    }
-    return apps::Actors::Did::kOther;
-  }
-
-  apps::Actors::Did AddOne(size_t user, const std::string& name) {
-    {
-      const std::lock_guard lock(mu_);
-      if (known_[user].perhaps == kMostOfLine) return apps::Actors::Did::kOther;
-      ++known_[user].perhaps;
-    }
-    Basket basket;
-    absl::Status status = Add(user, OwnProduct(user), 1, &basket, name, kPatience);
-    if (IsOfFault(status)) status = Add(user, OwnProduct(user), 1, &basket, name, kPatience);
-    EXPECT_TRUE(status.ok() || IsOfFault(status)) << status;
-    if (!status.ok()) return apps::Actors::Did::kFailedToWrite;
-    const std::lock_guard lock(mu_);
-    ++known_[user].added;
-    return apps::Actors::Did::kWrote;
-  }
-  // One that it does not buy.
-  uint64_t OwnProduct(size_t user) const { return products_[kBought + 1 + user].id; }
-
-  void ExpectToBeAsTold(size_t user) {
-    const Known& known = known_[user];
-    std::map<uint64_t, Order> orders;
-    for (const Order& order : OrdersOf(user)) {
-      EXPECT_NE(order.state(), Order::PLACED) << order.ShortDebugString();
-      orders[order.id()] = order;
-    }
-    std::set<uint64_t> ids;
-    for (const auto& [name, id] : known.orders) {
-      EXPECT_TRUE(ids.insert(id).second) << "two requests have one order";
-      EXPECT_TRUE(orders.contains(id)) << name << " is lost";
-    }
-    uint64_t in_basket = 0;
-    const BasketPage basket = BasketOf(user);
-    for (const BasketLine& line : basket.lines())
-      if (line.product().id() == OwnProduct(user)) in_basket = line.count();
-    EXPECT_GE(in_basket, known.added) << "an acknowledged add is lost";
-    EXPECT_LE(in_basket, known.perhaps) << "an add came twice";
-  }
-
-  void EndActs(apps::FaultSchedule& schedule) {
-    for (size_t i = 0; i < kActors; ++i)
-      actors_.Begin(seed_ + i, [this](Rng& rng) { actors_.Note(ActOnce(rng)); });
-    schedule.Run();
-    actors_.Rest();
-    ExpectAuditedWhenIdle();
-    for (size_t user = 0; user < kUsers; ++user) ExpectToBeAsTold(user);
-  }
-
-  const uint64_t seed_ = TestSeed();
-  std::atomic<uint64_t> next_{0};
-  std::mutex mu_;
-  std::vector<Known> known_ = std::vector<Known>(kUsers);  // guarded by mu_ while users act
-  apps::Actors actors_;                                    // ends first
-};
-
-TEST_F(OrderFaults, OrdersAreEndedOnceOrNotAtAllStress) {
-  apps::FaultSchedule schedule(seed_, &actors_);
-  for (const char* kept : {"orders", "order-queue", "queue-master", "inventory", "payment", "cart"})
-    schedule.Add(apps::KillOf(app_.get(), kept));
-  schedule.AddOneOf({apps::KillOf(app_.get(), "payment-auth"), apps::KillOf(app_.get(), "transaction-id"),
-                     apps::KillOf(app_.get(), "catalogue"), apps::KillOf(app_.get(), "address-book"),
-                     apps::KillOf(app_.get(), "front-end")});
-  schedule.AddOneOf({apps::KillOf(app_.get(), "invoice"), apps::KillOf(app_.get(), "shipping")});
-  schedule.AddOneOf({apps::StallOf(app_.get(), "queue-master"), apps::StallOf(app_.get(), "order-queue")});
-  schedule.AddOneOf({apps::StallOf(app_.get(), "inventory"), apps::StallOf(app_.get(), "payment")});
-  schedule.AddOneOf({apps::FullDiskOf(app_.get(), "orders", /*refuses=*/true),
-                     apps::FullDiskOf(app_.get(), "order-queue", /*refuses=*/false),
-                     apps::FullDiskOf(app_.get(), "inventory", /*refuses=*/false)});
-  EndActs(schedule);
 }
 
 class OrdersLeft : public ShopTest {};
@@ -203,6 +67,27 @@ TEST_F(OrdersLeft, OutOfTheQueueAreQueuedLater) {
   ASSERT_TRUE(app_->Restart("order-queue").ok());
   ASSERT_TRUE(app_->Restart("orders").ok());
   EXPECT_EQ(Decided(0, quote.id()).state(), Order::COMMITTED);
+  ExpectAuditedWhenIdle();
+}
+
+// Each wants all that is left of a product, so the first one that came gets it.
+TEST_F(OrdersLeft, InTheQueueAreEndedInTheOrderOfTheirArrival) {
+  app_->Stall("queue-master");
+  std::vector<std::pair<size_t, uint64_t>> placed;
+  for (size_t i = 0; i < 6; ++i) {
+    const size_t user = (3 * i + 1) % kUsers, product = i % 3;
+    Quote quote;
+    ASSERT_TRUE(MakeQuote(QuoteOf(user, {LineOf(products_[product].id, kStock)}), &quote).ok());
+    Order order;
+    ASSERT_TRUE(Place(user, quote.id(), &order, /*key=*/{}, 2 * kPatience).ok());
+    ASSERT_EQ(order.state(), Order::PLACED);
+    placed.emplace_back(user, order.id());
+  }
+  app_->GoOn("queue-master");
+  for (size_t i = 0; i < placed.size(); ++i) {
+    const Order order = Decided(placed[i].first, placed[i].second);
+    EXPECT_EQ(order.number(), i < 3 ? i + 1 : 0) << order.ShortDebugString();
+  }
   ExpectAuditedWhenIdle();
 }
 

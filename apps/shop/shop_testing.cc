@@ -30,7 +30,7 @@ apps::Deployed ShopTest::Form(const std::string& folder, const std::string& conf
           .set = {"load-balancer.replicas=0", "data=" + folder, Join("card_limit=", kCardLimit)}};
 }
 
-void ShopTest::Start(const std::string& config, bool monolith) {
+void ShopTest::Start(const std::string& config, bool monolith, const std::vector<std::string>& set) {
   static apps::FilledFiles filled(
       SHOP_TOPOLOGY,
       [](const std::string& folder) {
@@ -46,7 +46,11 @@ void ShopTest::Start(const std::string& config, bool monolith) {
                   0);
       });
   filled.CopyTo(Folder());
-  app_ = apps::StartApp(SHOP_TOPOLOGY, Form(Folder(), config, monolith));
+  apps::Deployed form = Form(Folder(), config, monolith);
+  form.set.insert(form.set.end(), set.begin(), set.end());
+  form.options.admin = !monolith;
+  form.polyglot = !monolith && std::getenv("CURTAIL_TEST_POLYGLOT") != nullptr;
+  app_ = apps::StartApp(SHOP_TOPOLOGY, std::move(form));
   front_ = Connect("front-end");
   auto users = apps::ReadLoadUsers(Folder(), "shop");
   ASSERT_TRUE(users.ok()) << users.status();

@@ -29,7 +29,8 @@ class ShopTest : public testing::Test {
   void SetUp() override { Start(/*config=*/{}, /*monolith=*/false); }
   void TearDown() override;
   static apps::Deployed Form(const std::string& folder, const std::string& config, bool monolith);
-  void Start(const std::string& config, bool monolith);
+  // `set` are more variables of the topology.
+  void Start(const std::string& config, bool monolith, const std::vector<std::string>& set = {});
 
   std::string Folder() const { return dir_.File("data"); }
   std::unique_ptr<Channel> Connect(const std::string& service) {

@@ -4,7 +4,7 @@
 
 Usage: check.py BUILD_FOLDER
 
-BUILD_FOLDER has the programs curtail, curtail-gateway and shop. A language whose tools are missing is left out, and named;
+BUILD_FOLDER has the programs curtail, curtail-gateway, shop and shop_model_test. A language whose tools are missing is left out, and named;
 without Python nothing is compared. Ends with 1 if anything else fails.
 """
 
@@ -52,6 +52,8 @@ def main():
         checks.append(("C++ and Java exchanged under load", [*python, HERE / "exchange.py", build]))
     if len(built) == len(LANGUAGES):
         checks.append(("curtail up shop --polyglot", [*python, HERE / "whole.py", build]))
+        model = ["env", "CURTAIL_TEST_POLYGLOT=1", build / "apps/shop/shop_model_test", "--gtest_filter=-*WhileServicesFail*"]
+        checks.append(("random customers beside a model", model))
     failed += [title for title, words in checks if run(title, *words) != 0]
     if failed:
         sys.exit(f"failed: {', '.join(failed)}")

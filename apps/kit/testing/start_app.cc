@@ -11,7 +11,9 @@ namespace curtail::apps {
 std::unique_ptr<deploy::AppUnderTest> StartApp(const std::string& topology, Deployed how) {
   absl::StatusOr<deploy::Topology> read = deploy::ReadTopology(topology);
   absl::Status status = read.status();
-  if (status.ok()) status = deploy::Change({.set = std::move(how.set), .monolith = how.monolith}, &*read);
+  if (status.ok())
+    status = deploy::Change({.set = std::move(how.set), .polyglot = how.polyglot, .monolith = how.monolith},
+                            &*read);
   if (status.ok()) {
     for (deploy::ServiceSpec& service : read->services) {
       if (!how.config.empty() && service.grpc()) service.config = how.config;

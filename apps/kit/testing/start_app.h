@@ -14,6 +14,7 @@ namespace curtail::apps {
 struct Deployed {
   std::string config = {};            // of each curtail service; empty: as the topology has it
   bool monolith = false;              // one process
+  bool polyglot = false;              // services in other languages, where they are built
   std::vector<std::string> set = {};  // variables of the topology: "users=3"
   deploy::AppOptions options = {};
 };
