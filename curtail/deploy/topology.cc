@@ -301,13 +301,15 @@ Topology ReadTopology(const YAML::Node& root) {
     } else if (key == "prepare") {
       t.prepare = Words(value, key);
       prepare.reset(value);
+    } else if (key == "prepare_secrets") {
+      t.prepare_secrets = Values(value, key);
     } else if (key == "services") {
       if (!value.IsMap()) Fail(value, "services must be NAME: with keys below it");
       services = Entries(value);
     } else if (!IsExtension(key)) {
       Fail(key_node, absl::StrCat("'", key, "' is not a key here",
                                   KeysHint(key, {"application", "title", "variables", "scale", "prepare",
-                                                 "groups", "services"})));
+                                                 "prepare_secrets", "groups", "services"})));
     }
   }
   if (t.application.empty()) Fail(root, "application: give it a name");

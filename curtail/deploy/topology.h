@@ -205,6 +205,8 @@ struct Topology {
   // Not in the file: a sentence for each variant that TakeVariants() could not take.
   std::vector<std::string> left_out;
   std::vector<std::string> prepare;  // run once all serve, such as to load data; empty: nothing
+  // As ServiceSpec::secrets, of the program that `prepare` runs.
+  std::map<std::string, std::string> prepare_secrets;
 };
 
 }  // namespace curtail::deploy

@@ -10,6 +10,8 @@
 #include "tools/curtail/render/kubernetes.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -32,13 +34,15 @@ class Objects : private ObjectParts {
     pod.Add("restartPolicy", "Never");
     // The command that fills the stores may leave files in the folder of data that requests need, such as sessions.
     const auto& prepare = plan_.prepare;
+    std::map<std::string, std::string> secrets;
     if (std::find(prepare.begin(), prepare.end(), kDataFolder) != prepare.end()) {
       pod.Add("initContainers", Yaml::List({PrepareContainer()}));
+      secrets = plan_.topology.prepare_secrets;
     }
     std::vector<std::string> words = command;
     words.push_back(If("tls.secret") + "--tls");
     words.push_back(absl::StrCat(If("tls.secret"), "--ca=", kTlsFolder, "/ca.crt"));
-    Yaml load = JobContainer("load", words);
+    Yaml load = JobContainer("load", words, /*secrets=*/false);
     // Without a limit of CPU: a generator that is stopped measures itself.
     load.Add("resources", Yaml::Map({{"requests", Yaml::Map({{"cpu", "100m"}, {"memory", "64Mi"}})},
                                      {"limits", Yaml::Map({{"memory", "2Gi"}})}}));
@@ -48,7 +52,7 @@ class Objects : private ObjectParts {
                                    {"labels", WithReleaseLabels(ServiceLabels("load"))}}));
     // It is removed by who made it; if that is not to be, by the cluster.
     Yaml spec = Yaml::Map({{"backoffLimit", 0}, {"ttlSecondsAfterFinished", kKeptSeconds}});
-    spec.Add("template", JobPod("load", std::move(pod)));
+    spec.Add("template", JobPod("load", secrets, std::move(pod)));
     return job.Add("spec", std::move(spec));
   }
 
@@ -214,7 +218,7 @@ class Objects : private ObjectParts {
     Yaml mounts = Yaml::List({Yaml::Map({{"name", "tmp"}, {"mountPath", "/tmp"}})});
     if (service.keeps_data()) mounts.Push(Yaml::Map({{"name", "data"}, {"mountPath", kDataFolder}}));
     if (!service.spec->secrets.empty()) {
-      mounts.Push(Yaml::Map({{"name", "secrets"}, {"mountPath", kSecretFolder}, {"readOnly", true}}));
+      mounts.Push(SecretsMount());
     }
     if (ServesTls(service) || service.calls_entry) mounts.Push(TlsMount());
     return mounts;
@@ -222,6 +226,21 @@ class Objects : private ObjectParts {
 
   static bool ServesTls(const ServicePlan& service) {
     return service.spec->entry && service.spec->IsHosted();
+  }
+  static Yaml SecretsMount() {
+    return Yaml::Map({{"name", "secrets"}, {"mountPath", kSecretFolder}, {"readOnly", true}});
+  }
+  // Of flags by secret.
+  Yaml SecretsVolume(const std::map<std::string, std::string>& secrets) const {
+    Yaml sources = Yaml::List();
+    for (const auto& [secret, flag] : secrets) {
+      const Yaml item = Yaml::Map({{"key", secret}, {"path", secret}});
+      sources.Push(Yaml::Map({{"secret", Yaml::Map({{"name", absl::StrCat(application_, "-", secret)},
+                                                    {"items", Yaml::List({item})}})}}));
+    }
+    // 0440: for the pod's group, and none else.
+    return Yaml::Map({{"name", "secrets"},
+                      {"projected", Yaml::Map({{"defaultMode", 0440}, {"sources", std::move(sources)}})}});
   }
   Yaml TlsMount() const {
     return Yaml::Map({{If("tls.secret") + "name", "tls"}, {"mountPath", kTlsFolder}, {"readOnly", true}});
@@ -235,18 +254,7 @@ class Objects : private ObjectParts {
 
   Yaml Volumes(const ServicePlan& service) const {
     Yaml volumes = Yaml::List({Yaml::Map({{"name", "tmp"}, {"emptyDir", Yaml::Map()}})});
-    if (!service.spec->secrets.empty()) {
-      Yaml sources = Yaml::List();
-      for (const auto& [secret, flag] : service.spec->secrets) {
-        const Yaml item = Yaml::Map({{"key", secret}, {"path", secret}});
-        sources.Push(Yaml::Map({{"secret", Yaml::Map({{"name", absl::StrCat(application_, "-", secret)},
-                                                      {"items", Yaml::List({item})}})}}));
-      }
-      // 0440: for the pod's group, and none else.
-      volumes.Push(
-          Yaml::Map({{"name", "secrets"},
-                     {"projected", Yaml::Map({{"defaultMode", 0440}, {"sources", std::move(sources)}})}}));
-    }
+    if (!service.spec->secrets.empty()) volumes.Push(SecretsVolume(service.spec->secrets));
     if (ServesTls(service) || service.calls_entry) volumes.Push(TlsVolume(ServesTls(service)));
     return volumes;
   }
@@ -354,22 +362,25 @@ class Objects : private ObjectParts {
   // ----- jobs --------------------------------------------------------------------------------------------------------
 
   // A container that ends by itself, with the folders that it may write to.
-  Yaml JobContainer(const std::string& name, const std::vector<std::string>& command) const {
+  Yaml JobContainer(const std::string& name, const std::vector<std::string>& command, bool secrets) const {
     Yaml mounts = Yaml::List();
     for (const auto& [volume, path] : {std::pair("tmp", "/tmp"), {"data", kDataFolder}}) {
       mounts.Push(Yaml::Map({{"name", volume}, {"mountPath", path}}));
     }
+    if (secrets) mounts.Push(SecretsMount());
     mounts.Push(TlsMount());
     return Container(name, command)
         .Add("securityContext", ContainerSecurity())
         .Add("volumeMounts", std::move(mounts));
   }
 
-  Yaml JobPod(const std::string& component, Yaml pod) const {
+  Yaml JobPod(const std::string& component, const std::map<std::string, std::string>& secrets,
+              Yaml pod) const {
     Yaml volumes = Yaml::List();
     for (const char* volume : {"tmp", "data"}) {
       volumes.Push(Yaml::Map({{"name", volume}, {"emptyDir", Yaml::Map()}}));
     }
+    if (!secrets.empty()) volumes.Push(SecretsVolume(secrets));
     volumes.Push(TlsVolume(/*with_key=*/false));
     pod.Add("volumes", std::move(volumes));
     return Yaml::Map({{"metadata", Yaml::Map({{"labels", WithReleaseLabels(ServiceLabels(component))}})},
@@ -377,7 +388,7 @@ class Objects : private ObjectParts {
   }
 
   Yaml PrepareContainer() const {
-    return JobContainer("prepare", plan_.prepare)
+    return JobContainer("prepare", plan_.prepare, !plan_.topology.prepare_secrets.empty())
         .Add("env", LogEnvironment("prepare"))
         .Add("resources", Resources("prepare.resources"));
   }
@@ -389,7 +400,7 @@ class Objects : private ObjectParts {
     Yaml job = Begin("batch/v1", "Job", application_ + "-prepare", ServiceLabels("prepare"));
     // It fails until the application serves.
     Yaml spec = Yaml::Map({{"backoffLimit", 30}});
-    spec.Add("template", JobPod("prepare", std::move(pod)));
+    spec.Add("template", JobPod("prepare", plan_.topology.prepare_secrets, std::move(pod)));
     job.Find("metadata")->Add("annotations", Yaml::Map({{"helm.sh/hook", "post-install"}}));
     return job.Add("spec", std::move(spec));
   }

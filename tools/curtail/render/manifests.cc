@@ -99,6 +99,16 @@ std::map<std::string, int> PublishedPorts(const Plan& plan) {
   return ports;
 }
 
+// Of flags by secret.
+void AddSecrets(const std::map<std::string, std::string>& flags, Yaml* container) {
+  if (flags.empty()) return;
+  Yaml secrets = Yaml::List();
+  for (const auto& [secret, flag] : flags) {
+    secrets.Push(Yaml::Map({{"source", secret}, {"target", absl::StrCat(kSecretFolder, "/", secret)}}));
+  }
+  container->Add("secrets", std::move(secrets));
+}
+
 Yaml ComposeService(const Plan& plan, const ServicePlan& service, const InstancePlan& workload,
                     const std::map<std::string, int>& published) {
   Yaml container = ComposeContainer(plan, service.spec->name, workload.name, workload.command,
@@ -117,13 +127,7 @@ Yaml ComposeService(const Plan& plan, const ServicePlan& service, const Instance
   if (!before.empty()) container.Add("depends_on", std::move(before));
   if (service.keeps_data())
     container.Add("volumes", Yaml::List({absl::StrCat(workload.name, ":", kDataFolder)}));
-  if (!service.spec->secrets.empty()) {
-    Yaml secrets = Yaml::List();
-    for (const auto& [secret, flag] : service.spec->secrets) {
-      secrets.Push(Yaml::Map({{"source", secret}, {"target", absl::StrCat(kSecretFolder, "/", secret)}}));
-    }
-    container.Add("secrets", std::move(secrets));
-  }
+  AddSecrets(service.spec->secrets, &container);
   return container;
 }
 
@@ -181,11 +185,9 @@ std::vector<RenderedFile> ComposeFile(const Plan& plan) {
       if (service.keeps_data()) volumes.Add(workload.name, Yaml::Map());
       if (service.spec->entry) entry = workload.name;
     }
-    for (const auto& [secret, flag] : service.spec->secrets) {
-      if (secrets.Find(secret) == nullptr)
-        secrets.Add(secret, Yaml::Map({{"file", absl::StrCat("./", secret)}}));
-    }
   }
+  for (const std::string& secret : plan.Secrets())
+    secrets.Add(secret, Yaml::Map({{"file", absl::StrCat("./", secret)}}));
   if (!plan.dashboard.empty() && At(plan.values, "dashboard.enabled")->IsTrue()) {
     const std::string name = plan.dashboard_name();
     Yaml dashboard =
@@ -199,6 +201,7 @@ std::vector<RenderedFile> ComposeFile(const Plan& plan) {
     const std::string name = absl::StrCat(plan.topology.application, "-prepare");
     Yaml prepare = ComposeContainer(plan, "prepare", name, plan.prepare, "on-failure", "prepare.resources");
     prepare.Find("tmpfs")->Push(kDataFolder);
+    AddSecrets(plan.topology.prepare_secrets, &prepare);
     services.Add(name, prepare.Add("depends_on", Yaml::List({entry})));
   }
   // No name, which Compose 1 refuses: a project has that of its folder.

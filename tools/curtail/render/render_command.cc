@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
-#include <set>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -53,11 +52,7 @@ absl::Status WriteFiles(const std::string& folder, const std::vector<RenderedFil
 
 // Says which secrets must be there before the application starts: no file of it can hold them.
 void NoteSecrets(const RenderFlags& flags, const Plan& plan, Console& console) {
-  std::set<std::string> secrets;
-  for (const ServicePlan& service : plan.services) {
-    for (const auto& [secret, flag] : service.spec->secrets) secrets.insert(secret);
-  }
-  for (const std::string& secret : secrets) {
+  for (const std::string& secret : plan.Secrets()) {
     console.Note(flags.to == "compose"
                      ? absl::StrCat("needs a secret: openssl rand -out ", secret,
                                     " 32, readable for its group ", kUser)

@@ -54,6 +54,27 @@ TEST(Render, PodsRunTheCommandsOfTheTopology) {
   EXPECT_THAT(ArgsOf(objects["Job shop-prepare"]), Contains("shop-front-end:8080"));
 }
 
+TEST(Render, WhatPreparesHasTheSecretsThatTheTopologySays) {
+  const std::string yaml = absl::StrCat(kShop, "prepare_secrets: {tokens: --secret}\n");
+  for (const bool with : {false, true}) {
+    const Plan plan = PlanOf(with ? yaml : kShop);
+    YAML::Node job = ObjectsOf(PlainManifests(plan))["Job shop-prepare"];
+    const std::vector<std::string> args = ArgsOf(job);
+    EXPECT_EQ(std::ranges::count(args, "--secret=/run/secrets/curtail/tokens"), with ? 1 : 0);
+    const YAML::Node pod = job["spec"]["template"]["spec"];
+    const auto names = [](const YAML::Node& list) {
+      std::vector<std::string> all;
+      for (const YAML::Node& one : list) all.push_back(one["name"].as<std::string>());
+      return all;
+    };
+    for (const YAML::Node& list : {pod["volumes"], pod["containers"][0]["volumeMounts"]})
+      EXPECT_EQ(std::ranges::count(names(list), "secrets"), with ? 1 : 0);
+    const YAML::Node compose = YAML::Load(ComposeFile(plan).front().text);
+    EXPECT_EQ(compose["services"]["shop-prepare"]["secrets"].IsDefined(), with);
+    EXPECT_EQ(compose["secrets"]["tokens"]["file"].as<std::string>(), "./tokens");
+  }
+}
+
 TEST(Render, ScalesOnlyServicesThatSaySo) {
   const auto objects = ObjectsOf(PlainManifests(PlanOf(kShop)));
   std::vector<std::string> scaled;

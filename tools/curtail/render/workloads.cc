@@ -112,6 +112,8 @@ absl::Status CheckTexts(const deploy::Topology& topology, const RenderOptions& o
   return absl::OkStatus();
 }
 
+std::string SecretFile(const std::string& secret) { return absl::StrCat(kSecretFolder, "/", secret); }
+
 // The flags that the cluster decides, behind those of the ports. Most have a condition: the chart leaves out what is empty.
 std::vector<deploy::ServiceFlag> ClusterFlags(const ServicePlan& service, bool calls_services) {
   const deploy::ServiceSpec& spec = *service.spec;
@@ -132,7 +134,7 @@ std::vector<deploy::ServiceFlag> ClusterFlags(const ServicePlan& service, bool c
     add("--resolve-interval", absl::StrCat(kResolveSeconds));
     add_value("--retries", "retries");
   }
-  for (const auto& [secret, flag] : spec.secrets) add(flag.c_str(), absl::StrCat(kSecretFolder, "/", secret));
+  for (const auto& [secret, flag] : spec.secrets) add(flag.c_str(), SecretFile(secret));
   if (spec.entry) {
     add("--tls-cert", absl::StrCat(kTlsFolder, "/tls.crt"), "tls.secret");
     add("--tls-key", absl::StrCat(kTlsFolder, "/tls.key"), "tls.secret");
@@ -309,6 +311,17 @@ Yaml MakeValues(const Plan& plan, const RenderOptions& options) {
 
 }  // namespace
 
+std::set<std::string> Plan::Secrets() const {
+  std::set<std::string> secrets;
+  for (const ServicePlan& service : services) {
+    for (const auto& [secret, flag] : service.spec->secrets) secrets.insert(secret);
+  }
+  if (!prepare.empty()) {
+    for (const auto& [secret, flag] : topology.prepare_secrets) secrets.insert(secret);
+  }
+  return secrets;
+}
+
 const ServicePlan* Plan::Find(const std::string& service) const {
   const auto found =
       std::find_if(services.begin(), services.end(), [&](const auto& s) { return s.spec->name == service; });
@@ -401,6 +414,8 @@ absl::StatusOr<Plan> MakePlan(deploy::Topology given, const RenderOptions& optio
         deploy::PrepareCommand(topology, absl::StrCat(entry->workloads.front().name, ":", entry->port));
     if (!prepare.ok()) return prepare.status();
     plan.prepare = *std::move(prepare);
+    for (const auto& [secret, flag] : topology.prepare_secrets)
+      plan.prepare.push_back(absl::StrCat(flag, "=", SecretFile(secret)));
     AddTlsFlags(&plan.prepare);
   }
   if (topology.Find(kDashboard) == nullptr) plan.dashboard = DashboardCommand(plan);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -75,6 +76,8 @@ struct Plan {
   int drain_s = 0;                     // the longest of all services
 
   const ServicePlan* Find(const std::string& service) const;
+  // The names of secrets that services, or `prepare`, need.
+  std::set<std::string> Secrets() const;
   // The seconds from SIGTERM after which a process of it that has not ended may be killed.
   int GraceSeconds(const ServicePlan& service) const {
     return service.linger_s + std::max(drain_s, service.call_s) + kAfterDrainSeconds;
