@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The commands of `shop` that serve nothing.
+#include <cstdio>
 #include <string>
 #include <vector>
 
 #include "apps/kit/command.h"
 #include "apps/kit/data/store_command.h"
 #include "apps/shop/audit.h"
+#include "apps/shop/clerk.h"
 #include "apps/shop/data.h"
 #include "apps/shop/fill.h"
 #include "apps/shop/train.h"
@@ -21,7 +23,26 @@ void AddFlags(Flags& flags, FillOptions& options) {
   flags.Add("--stock", &options.stock, "Of each product; 0: none", {0, 1e6});
   flags.Add("--orders", &options.orders, "How many users place", {0, 1e9});
   flags.Add("--pictures", &options.pictures, "fashion-mnist, a folder of such files, or none");
-  flags.Add("--clerk", &options.clerk, "The name of the user who enters products, as the front end has it");
+  flags.Add("--secret", &options.secret, "The file of the secret that signs tokens; by default in --data");
+}
+
+struct ClerkOptions {
+  apps::DataOptions data = {.application = kApplication};
+  int hours = 1;
+};
+
+void AddFlags(Flags& flags, ClerkOptions& options) {
+  flags.Add("--data", &options.data.folder, "Folder of the stores");
+  flags.Add("--secret", &options.data.secret,
+            "The file of the secret that signs tokens; by default in --data");
+  flags.Add("--hours", &options.hours, "How long the token is valid", {1, 24 * 365});
+}
+
+absl::Status PrintClerkToken(const ClerkOptions& options) {
+  const absl::StatusOr<std::string> token = ClerkToken(options.data, options.hours);
+  if (!token.ok()) return token.status();
+  std::printf("%s\n", token->c_str());
+  return std::fflush(stdout) == 0 ? absl::OkStatus() : absl::InternalError("the token cannot be written");
 }
 
 void AddFlags(Flags& flags, TrainOptions& options) {
@@ -49,6 +70,9 @@ std::vector<HostCommand> Commands() {
                                        "buys; exit 99 names the first row "
                                        "that is wrong",
                                        "shop audit --data FOLDER", AddFlags, Audit),
+          apps::CommandOf<ClerkOptions>(
+              "clerk", "Print a token of the clerk, who enters products, stock and discounts",
+              "shop clerk --data FOLDER", AddFlags, PrintClerkToken),
           apps::CommandOf<TrainOptions>(
               "train", "Learn which products customers buy together, and print how good that is",
               "shop train  # a recommender that is up uses it at once", AddFlags, Train),

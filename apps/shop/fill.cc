@@ -10,6 +10,7 @@
 
 #include "apps/kit/data/folder.h"
 #include "apps/kit/wall_clock.h"
+#include "apps/shop/clerk.h"
 #include "apps/shop/data.h"
 #include "apps/shop/pictures.h"
 #include "apps/shop/products.h"
@@ -21,7 +22,7 @@ namespace curtail::shop {
 namespace {
 
 constexpr int kKinds = 10;
-constexpr uint64_t kClerk = 1'000'000'000;  // the number of its password
+constexpr int64_t kClerkHours = 24;  // of its token, as many products take long
 constexpr uint32_t kPage = 100;
 
 class ShopFiller {
@@ -32,23 +33,16 @@ class ShopFiller {
         garments_(std::move(garments)),
         users_(options.users) {}
 
-  // Registers a user, or logs it in.
-  absl::Status Register(const std::string& name, uint64_t number, const Shop::Stub& stub,
-                        apps::Session* session) const {
-    apps::Credentials credentials;
-    credentials.set_name(name);
-    credentials.set_password(apps::PasswordOf(options_.seed, number));
-    bool ignored = false;
-    return apps::Enter(options_, stub, credentials, session, &ignored);
-  }
-
-  absl::Status EnterClerk(uint64_t, const Shop::Stub& stub) {
-    apps::Session session;
-    absl::Status status = Register(options_.clerk, kClerk, stub, &session);
-    token_ = session.token();
+  // Enters the code, and learns how many products there are.
+  absl::Status Begin(uint64_t, const Shop::Stub& stub) {
+    const apps::DataOptions data = {
+        .application = kApplication, .folder = options_.data, .secret = options_.secret};
+    const absl::StatusOr<std::string> token = ClerkToken(data, kClerkHours);
+    if (!token.ok()) return token.status();
+    token_ = *token;
     ProductCount count;
     Context counting(Time()), putting(Time());
-    if (status.ok()) status = stub.CountProducts(counting, {}, &count);
+    absl::Status status = stub.CountProducts(counting, {}, &count);
     known_ = std::min(count.count(), options_.products);
     PutDiscountRequest discount;
     discount.set_token(token_);
@@ -56,7 +50,11 @@ class ShopFiller {
     discount.mutable_discount()->set_percent(10);
     discount.mutable_discount()->set_ends_ms(apps::NowMs() + kCodeMs);
     apps::Changed ignored;
-    return status.ok() ? stub.PutDiscount(putting, discount, &ignored) : status;
+    if (status.ok()) status = stub.PutDiscount(putting, discount, &ignored);
+    if (!absl::IsUnauthenticated(status)) return status;
+    return absl::FailedPreconditionError(
+        "the front end has another secret than the clerk's token: give --data its folder, or --secret its "
+        "file");
   }
   // The products that are not there.
   uint64_t missing() const { return options_.products - known_; }
@@ -115,7 +113,11 @@ class ShopFiller {
 
   absl::Status EnterUser(uint64_t number, const Shop::Stub& stub) {
     apps::Session session;
-    absl::Status status = Register(Join("user_", number), number, stub, &session);
+    apps::Credentials credentials;
+    credentials.set_name(Join("user_", number));
+    credentials.set_password(apps::PasswordOf(options_.seed, number));
+    bool ignored = false;
+    absl::Status status = apps::Enter(options_, stub, credentials, &session, &ignored);
     uint64_t address = 0, card = 0;
     if (status.ok()) status = FindAddress(session.token(), stub, number, &address);
     if (status.ok()) status = FindCard(session.token(), stub, &card);
@@ -223,7 +225,7 @@ absl::Status Fill(const FillOptions& options) {
       return (filler.*step)(i, Shop::Stub(&channel));
     });
   };
-  absl::Status status = all("clerk", 1, &ShopFiller::EnterClerk);
+  absl::Status status = all("code", 1, &ShopFiller::Begin);
   if (status.ok()) status = filler.WritePictures();
   if (status.ok()) status = all("products", filler.missing(), &ShopFiller::AddProduct);
   if (status.ok()) status = all("catalogue", 1, &ShopFiller::ListProducts);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// fill.h - a clerk, products with stock, users and orders, made through the front end.
+// fill.h - products with stock, users and orders, made through the front end.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +22,12 @@ struct FillOptions : apps::FillTarget {
   uint64_t stock = 100'000;  // of each product
   uint64_t orders = 200;
   std::string pictures = "fashion-mnist";  // or a folder of such files; none: products have no pictures
-  std::string clerk = "clerk";
+  std::string secret;                      // the file of the secret that signs tokens; empty: in the folder
 };
 
-// Registers the clerk, or logs it in, and enters the products that are not there, with their pictures and one delivery each. Registers the
-// users, each of which gets an address and a card, and has some place orders. Leaves sessions and products for load
-// tests. Errors: of a wrong target, of ReadGarments(); the first call that fails.
+// As the clerk (clerk.h), enters the products that are not there, with their pictures and one delivery each. Registers the users,
+// each of which gets an address and a card, and has some place orders. Leaves sessions and products for load tests. Errors: of a wrong
+// target, of ReadGarments(), of a secret that is not the front end's; the first call that fails.
 [[nodiscard]] absl::Status Fill(const FillOptions& options);
 
 }  // namespace curtail::shop

@@ -12,6 +12,8 @@
 
 #include "apps/kit/configs_to_test.h"
 #include "apps/kit/testing/actors.h"
+#include "apps/shop/clerk.h"
+#include "apps/shop/data.h"
 #include "apps/shop/fill.h"
 #include "apps/shop/shop_testing.h"
 #include "curtail/base/strings.h"
@@ -139,6 +141,44 @@ TEST_F(ShopTest, RefusesBadInput) {
   Product entered;
   Context ctx(kMaxTestWait);
   EXPECT_TRUE(absl::IsPermissionDenied(shop().PutProduct(ctx, put, &entered))) << "not the clerk";
+}
+
+TEST_F(ShopTest, OnlyATokenByTheSecretIsTheClerks) {
+  const auto refused = [this](const std::string& token) {
+    PutProductRequest product;
+    product.set_token(token);
+    *product.mutable_product() = GenerateProduct(1, 1, "shirt");
+    DeliverRequest delivery;
+    delivery.set_token(token);
+    delivery.mutable_delivery()->set_name("some"), delivery.mutable_delivery()->set_count(1);
+    delivery.mutable_delivery()->set_product(products_[0].id);
+    PutDiscountRequest discount;
+    discount.set_token(token);
+    discount.mutable_discount()->set_code("FREE"), discount.mutable_discount()->set_percent(100);
+    Product entered;
+    apps::Changed changed;
+    Context putting(kMaxTestWait), delivering(kMaxTestWait), discounting(kMaxTestWait);
+    const absl::Status put = shop().PutProduct(putting, product, &entered);
+    EXPECT_EQ(shop().DeliverStock(delivering, delivery, &changed).code(), put.code());
+    EXPECT_EQ(shop().PutDiscount(discounting, discount, &changed).code(), put.code());
+    return put;
+  };
+  apps::Credentials named;
+  named.set_name("clerk"), named.set_password("a password");
+  apps::Session first, guest;
+  Context registering(kMaxTestWait), opening(kMaxTestWait);
+  ASSERT_TRUE(shop().Register(registering, named, &first).ok()) << "a name like any other";
+  ASSERT_TRUE(shop().OpenGuestSession(opening, {}, &guest).ok());
+  for (const std::string& token : {first.token(), guest.token(), users_[0].token})
+    EXPECT_TRUE(absl::IsPermissionDenied(refused(token)));
+  EXPECT_EQ(AvailableOf(products_[0].id), kStock);
+  const auto forged = ClerkToken({.application = kApplication, .folder = dir_.File("another")}, 1);
+  ASSERT_TRUE(forged.ok()) << forged.status();
+  EXPECT_TRUE(absl::IsUnauthenticated(refused(*forged))) << "by another secret";
+  const auto token = ClerkToken({.application = kApplication, .folder = Folder()}, 1);
+  ASSERT_TRUE(token.ok()) << token.status();
+  EXPECT_TRUE(refused(*token).ok());
+  EXPECT_EQ(AvailableOf(products_[0].id), kStock + 1);
 }
 
 TEST_F(ShopTest, ListsProductsByTagsInAnOrderPageByPage) {

@@ -8,6 +8,7 @@
 #include "apps/kit/accounts/sessions.h"
 #include "apps/kit/forward.h"
 #include "apps/kit/page.h"
+#include "apps/shop/clerk.h"
 #include "apps/shop/data.h"
 #include "curtail/gateway/page/page.h"
 #include "customers.curtail.h"
@@ -37,8 +38,7 @@ void TakePart(const absl::StatusOr<Part>& part, const char* name,
 }
 
 struct FrontEndService final : Shop::CoroutineService {
-  FrontEndService(const apps::Sessions& s, Env& e, std::string c)
-      : env(e), sessions(s), clerk(std::move(c)) {}
+  FrontEndService(const apps::Sessions& s, Env& e) : env(e), sessions(s) {}
 
   Coroutine Register(Context& ctx, const apps::Credentials& request, apps::Session* reply) override {
     return sessions.Register(ctx, request, reply);
@@ -224,16 +224,13 @@ struct FrontEndService final : Shop::CoroutineService {
     co_return added.status();
   }
 
-  // PERMISSION_DENIED: the caller is not the clerk.
-  Coroutine CheckClerk(Context& ctx) {
-    const absl::StatusOr<uint64_t> user = co_await sessions.Named(ctx, clerk);
-    if (!user.ok() && !absl::IsNotFound(user.status())) co_return user.status();
-    if (user.ok() && *user == apps::CallerOf(ctx)) co_return absl::OkStatus();
-    co_return absl::PermissionDeniedError("only the clerk does this");
+  static absl::Status CheckClerk(const Context& ctx) {
+    if (apps::CallerOf(ctx) == kClerk) return absl::OkStatus();
+    return absl::PermissionDeniedError("only the clerk does this; `shop clerk` prints its token");
   }
 
   Coroutine PutProduct(Context& ctx, const PutProductRequest& request, Product* reply) override {
-    if (absl::Status allowed = co_await CheckClerk(ctx); !allowed.ok()) co_return allowed;
+    if (absl::Status allowed = CheckClerk(ctx); !allowed.ok()) co_return allowed;
     absl::Status status = apps::NameRequest(ctx, Shop::kPutProduct.path, request.product());
     if (!status.ok()) co_return status;
     auto [product] = co_await WhenAll(ctx, Ask(catalogue, Catalogue::kPut, request.product()));
@@ -248,7 +245,7 @@ struct FrontEndService final : Shop::CoroutineService {
   }
 
   Coroutine DeliverStock(Context& ctx, const DeliverRequest& request, apps::Changed* reply) override {
-    if (absl::Status allowed = co_await CheckClerk(ctx); !allowed.ok()) co_return allowed;
+    if (absl::Status allowed = CheckClerk(ctx); !allowed.ok()) co_return allowed;
     auto [products] =
         co_await WhenAll(ctx, Ask(catalogue, Catalogue::kGet, apps::IdsOf(request.delivery().product())));
     if (!products.ok()) co_return products.status();
@@ -259,7 +256,7 @@ struct FrontEndService final : Shop::CoroutineService {
   }
 
   Coroutine PutDiscount(Context& ctx, const PutDiscountRequest& request, apps::Changed* reply) override {
-    if (absl::Status allowed = co_await CheckClerk(ctx); !allowed.ok()) co_return allowed;
+    if (absl::Status allowed = CheckClerk(ctx); !allowed.ok()) co_return allowed;
     auto [put] = co_await WhenAll(ctx, Ask(discounts, Discounts::kPut, request.discount()));
     reply->set_changed(put.ok());
     co_return put.status();
@@ -277,14 +274,13 @@ struct FrontEndService final : Shop::CoroutineService {
             {"PlaceOrder", {orders}},
             {"Buy", {catalogue, cart, orders}},
             {"AddCard", {book}},
-            {"PutProduct", {User::kServiceName, catalogue, tags, search}},
-            {"DeliverStock", {User::kServiceName, catalogue, inventory}},
-            {"PutDiscount", {User::kServiceName, discounts}}};
+            {"PutProduct", {catalogue, tags, search}},
+            {"DeliverStock", {catalogue, inventory}},
+            {"PutDiscount", {discounts}}};
   }
 
   Env& env;
   const apps::Sessions& sessions;
-  const std::string clerk;
   const Catalogue::Stub catalogue = env.Stub<Catalogue>("catalogue");
   const Tags::Stub tags = env.Stub<Tags>("tags");
   const Inventory::Stub inventory = env.Stub<Inventory>("inventory");
@@ -298,26 +294,14 @@ struct FrontEndService final : Shop::CoroutineService {
 };
 
 HostedService HostedFrontEnd() {
-  struct Options {
-    apps::DataOptions data;
-    std::string clerk = "clerk";
-  };
-  auto options = std::make_shared<Options>();
-  options->data.application = kApplication;
-  return {.name = "front-end",
-          .flags =
-              [options](Flags& flags) {
-                apps::AddDataFlags(flags, &options->data);
-                flags.Add("--clerk", &options->clerk, "front-end: the name of the user who enters products");
-              },
-          .make = [options](Env& env) -> MadeService {
-            auto sessions = apps::Sessions::Load(options->data, env.Stub<User>("login"));
-            if (!sessions.ok()) return sessions.status();
-            env.AlsoServe(gateway::MakePage(PageFiles()));
-            const apps::Sessions& kept = env.Keep(std::make_unique<apps::Sessions>(*std::move(sessions)));
-            return apps::ForClients(std::make_unique<FrontEndService>(kept, env, options->clerk), kept,
-                                    apps::PeersOf(env));
-          }};
+  return apps::HostedOnData(
+      kApplication, "front-end", [](Env& env, const apps::DataOptions& data) -> MadeService {
+        auto sessions = apps::Sessions::Load(data, env.Stub<User>("login"));
+        if (!sessions.ok()) return sessions.status();
+        env.AlsoServe(gateway::MakePage(PageFiles()));
+        const apps::Sessions& kept = env.Keep(std::make_unique<apps::Sessions>(*std::move(sessions)));
+        return apps::ForClients(std::make_unique<FrontEndService>(kept, env), kept, apps::PeersOf(env));
+      });
 }
 
 }  // namespace curtail::shop
