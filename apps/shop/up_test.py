@@ -78,6 +78,24 @@ def use(address):
         assert rest(address, "GET", f"/v1/orders/{order['id']}{path}", token=bob)[0] == 404, "another's"
 
 
+def journeys(curtail, run, scratch, products, users):
+    """The files of journeys, with the numbers of this shop: users are called by the number of a product."""
+    folder = os.path.join(os.path.dirname(__file__), "journeys")
+    for name in sorted(os.listdir(folder)):
+        with open(os.path.join(folder, name), encoding="ascii") as file:
+            text = file.read()
+        for written, here in (("uniform 1 1000", f"uniform 1 {products}"), ("uniform 1 99", f"uniform 1 {users - 1}"),
+                              ("uniform 0 98", f"uniform 0 {users - 2}")):
+            text = text.replace(written, here)
+        with open(f"{scratch}/{name}", "w", encoding="ascii") as file:
+            file.write(text)
+        run(curtail, "load", "shop/front-end", "--journey", f"{scratch}/{name}", "--rps", "5", "--requests", "6", "--timeout", "10s",
+            "--json", scratch + "/run.json", codes=(0, 98))
+        result = json.load(open(scratch + "/run.json"))["runs"][0]
+        assert result["requests"]["ok"] == result["requests"]["sent"] == 6, result
+        assert all(step["ok"] == 6 for step in result["steps"]), result["steps"]
+
+
 def until(holds):
     """Waits until something holds that follows an answer within a second or so."""
     deadline = time.monotonic() + MAX_WAIT_S
@@ -154,6 +172,7 @@ def main(form, curtail, shop):
                     scratch + "/run.json", codes=(0, 98))
                 result = json.load(open(scratch + "/run.json"))["runs"][0]
                 assert result["requests"]["ok"] == result["requests"]["sent"] == 20, result
+            journeys(curtail, run, scratch, products=50, users=4)
             if form != "polyglot":  # the front end in node has no page
                 use_page(addresses["load-balancer"])
             use(addresses["load-balancer"])
