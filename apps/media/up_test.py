@@ -180,6 +180,7 @@ def watch(address, files, data, token, user, movie):
     rental = rest(address, "POST", "/v1/rentals", {"movie": movie, "days": 1}, token)[1]
     ticket = rest(address, "POST", f"/v1/movies/{movie}/streams", None, token)[1]
     segment = ticket["playlist"].replace("main.m3u8", "300k/seg001.ts")
+    assert status_of(ticket["playlist"]) == 200, "and the segment is watched all the same"
     status, headers, body = get(files, segment)
     assert status == 200 and body == SEGMENT[1:] and headers["content-type"] == "video/mp2t", (status, headers)
     status, headers, body = get(files, segment, {"range": "bytes=1000-1999"})
@@ -277,8 +278,8 @@ def main(form, curtail, media):
             done = subprocess.run(args, env=env, text=True, capture_output=True, timeout=MAX_WAIT_S)
             print("$", *args, f"-> {done.returncode}\n{done.stdout}{done.stderr}")
             assert done.returncode in codes, done.returncode
-            return done.stdout
             assert told in done.stderr, told
+            return done.stdout
 
         run(curtail, "up", "media", "--detach", "--set", "users=4", "--set", "movies=50", "--set", "reviews=30",
             "--set", "wrk2_without_authentication=on", *FORMS[form])
@@ -305,7 +306,7 @@ def main(form, curtail, media):
                 inner = rest(addresses["load-balancer"], "POST", "/curtail.media.Streaming/Open", {"user": "1", "movie": "1"})
                 assert inner[0] == 404, inner
                 for command in (("maintain", "--job", "sums"), ("instances",)):  # clients reach the front end alone
-                    run(media, *command, "--target", addresses["front-end"], codes=(104,), told="without --monolith")
+                    run(media, *command, "--target", addresses["front-end"], codes=(104,), told="curtail ps")
             else:
                 for job in ("sums", "index", "books"):
                     run(media, "maintain", "--job", job, "--target", addresses["maintenance"])
