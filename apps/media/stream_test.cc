@@ -210,7 +210,9 @@ TEST_F(Streams, AreWatchedOverGrpcFromATimeOn) {
   ASSERT_TRUE(status.ok()) << status;
   EXPECT_TRUE(bytes == SegmentOf(video, 1));
   request.set_rendition("9000k");
-  EXPECT_TRUE(absl::IsInvalidArgument(watch(&bytes)));
+  status = watch(&bytes);
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_THAT(status.message(), HasSubstr("it has 300k"));
   EXPECT_TRUE(RentalsOf(0)[0].watched());
 }
 

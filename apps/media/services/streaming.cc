@@ -129,8 +129,12 @@ struct StreamingService final : Streaming::CoroutineService {
     const auto rendition = std::ranges::find_if(video.renditions(), [&](const Rendition& one) {
       return request.rendition().empty() || one.name() == request.rendition();
     });
-    if (rendition == video.renditions().end())
-      co_return absl::InvalidArgumentError("the video has no such rendition");
+    if (rendition == video.renditions().end()) {
+      std::string names;
+      for (const Rendition& one : video.renditions()) names += Join(names.empty() ? "" : ", ", one.name());
+      co_return absl::InvalidArgumentError(
+          Join("the video has no rendition '", request.rendition(), "'; it has ", names));
+    }
     RentalQuery query;
     query.set_user(request.user());
     query.set_rental(rental.id());
