@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -85,35 +86,60 @@ TEST_F(Rents, RefuseBadInputAndLeaveNoHold) {
   EXPECT_EQ(Audited(), 0);
 }
 
-// A transaction of this process keeps `rent` from deciding.
-TEST_F(Rents, AreNotCapturedBeforeTheyAreDecided) {
-  app_->Stall("payment-auth");
-  std::jthread user([&] {
-    Rental ignored;
-    const absl::Status status = RentMovie(0, 0, 1, &ignored, "a key", std::chrono::seconds(5));
-    EXPECT_FALSE(status.ok());
-  });
-  const Deadline deadline = Deadline::In(kMaxTestWait);
-  while (RentalsOf(0).empty() && !deadline.Expired()) {
+// A rental that is held, and that `rent` cannot decide, as a transaction of this process is open.
+class RentsUndecided : public MediaTest {
+ protected:
+  // `act(user)` runs meanwhile; `user` rents, and gives up after 5 s.
+  void WhileUndecided(const std::function<void(std::jthread& user)>& act) {
+    app_->Stall("payment-auth");
+    std::jthread user([&] {
+      Rental ignored;
+      rented_ = RentMovie(0, 0, 1, &ignored, "a key", std::chrono::seconds(5));
+    });
+    const Deadline deadline = Deadline::In(kMaxTestWait);
+    while (RentalsOf(0).empty() && !deadline.Expired()) {
+    }
+    charge_ = ChargeOf(users_[0].id, /*round=*/0, RentalsOf(0)[0]);
+    apps::DataOptions data;
+    data.application = "media", data.folder = Folder();
+    const auto db = apps::OpenData(data, "rent", std::vector<std::string>(1));
+    ASSERT_TRUE(db.ok()) << db.status();
+    const absl::Status locked = (*db)->Write(deadline, [&](SqlSession& s) {
+      absl::Status status = s.Execute("UPDATE rents SET open = open");
+      app_->GoOn("payment-auth");
+      act(user);
+      return status;
+    });
+    EXPECT_TRUE(locked.ok()) << locked;
   }
-  apps::DataOptions data;
-  data.application = "media", data.folder = Folder();
-  const auto db = apps::OpenData(data, "rent", std::vector<std::string>(1));
-  ASSERT_TRUE(db.ok()) << db.status();
-  const absl::Status locked = (*db)->Write(deadline, [&](SqlSession& s) {
-    absl::Status status = s.Execute("UPDATE rents SET open = open");
-    app_->GoOn("payment-auth");
-    user.join();
-    return status;
-  });
-  EXPECT_TRUE(locked.ok()) << locked;
-  Charge charge = ChargeOf(users_[0].id, /*round=*/0, RentalsOf(0)[0]);
-  Context ctx(deadline);
-  ASSERT_TRUE(PaymentAuth::Stub(Connect("payment-auth").get()).Look(ctx, charge, &charge).ok());
-  EXPECT_NE(charge.state(), Charge::CAPTURED);
-  while (RentalsOf(0)[0].state() == Rental::PENDING && !deadline.Expired()) {
+  Charge::State Look() {
+    Context ctx(kMaxTestWait);
+    Charge found;
+    EXPECT_TRUE(PaymentAuth::Stub(Connect("payment-auth").get()).Look(ctx, charge_, &found).ok());
+    return found.state();
   }
+
+  absl::Status rented_;  // of the user, once its thread has ended
+  Charge charge_;
+};
+
+TEST_F(RentsUndecided, AreNotCaptured) {
+  WhileUndecided([&](std::jthread& user) { user.join(); });
+  EXPECT_FALSE(rented_.ok());
+  EXPECT_NE(Look(), Charge::CAPTURED);
   ExpectAuditedWhenIdle();
+}
+
+TEST_F(RentsUndecided, AreCapturedOnceTheirServiceIsBack) {
+  WhileUndecided([&](std::jthread&) {
+    const Deadline deadline = Deadline::In(kMaxTestWait);
+    while (Look() == Charge::NONE && !deadline.Expired()) {
+    }
+    app_->Kill("payment-auth");
+  });
+  ASSERT_TRUE(app_->Restart("payment-auth").ok());
+  ExpectAuditedWhenIdle();
+  EXPECT_EQ(CentsOf(0), kDeposit - 250);
 }
 
 // A rental whose caller gets no answer, as payment-auth is away: it stays PENDING.
@@ -184,7 +210,7 @@ TEST_F(RentsLeft, ChargesMoveTheirCentsOnce) {
   ExpectOnce(&PaymentAuth::Stub::Authorize, kDeposit - 250);
   ExpectOnce(&PaymentAuth::Stub::Void, kDeposit);
   EXPECT_TRUE(absl::IsFailedPrecondition(Authorize())) << "a late attempt";
-  for (const uint32_t round : {1, 2}) {
+  for (const uint32_t round : {1u, 2u}) {
     left_.set_round(round);
     ExpectOnce(&PaymentAuth::Stub::Authorize, kDeposit - 250 * round);
   }
