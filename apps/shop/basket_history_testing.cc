@@ -170,7 +170,7 @@ class Explanation {
     return false;
   }
 
-  // What is left to explain: the changes that were not used, and the basket.
+  // Returns a name of the state of the search: the changes that were not used, and the basket.
   std::string Left(const Counts& before) const {
     std::string key = Shown(before) + ' ';
     for (const Placed& one : edits_) key += one.used ? '1' : '0';

@@ -60,7 +60,7 @@ class ShopModelTest : public ShopTest {
   static constexpr char kFewCode[] = "FEW";
   static constexpr uint64_t kFewUses = 12;
 
-  // What somebody was told of an order. The number is 0 and the reason empty where the answer has none.
+  // An answer about an order. The number is 0 and the reason empty where the answer has none.
   struct Told {
     Order::State state = Order::PLACED;
     uint64_t number = 0;
