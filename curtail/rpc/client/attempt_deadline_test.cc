@@ -23,7 +23,7 @@ constexpr Method<StringValue, StringValue> kDo{"/test.Hurried/Do"};
 constexpr Nanos kPause = milliseconds(50);
 // The time of a method that has one.
 constexpr Nanos kTimeout = seconds(10);
-// Of a call; less than ten seconds, of which grpc-timeout has three digits.
+// Of a call; less than ten seconds, of which grpc-timeout has four digits.
 constexpr Nanos kTime = seconds(9);
 constexpr Nanos kRounding = milliseconds(10);
 

@@ -56,12 +56,12 @@ struct TimeoutStep {
   Nanos above, most;
 };
 
-// Rounds up to three digits, by less than a hundredth, so that the fields of calls repeat. The client keeps the exact
+// Rounds up to four digits, by less than a thousandth, so that the fields of calls repeat. The client keeps the exact
 // time itself.
 TimeoutStep StepOf(Nanos timeout) {
   const int64_t nanos = std::clamp<int64_t>(timeout.count(), 1, kNoTimeout.count() - 2);
   int64_t step = 1;
-  while (nanos / step >= 1000) step *= 10;
+  while (nanos / step >= 10000) step *= 10;
   const int64_t steps = nanos / step + (nanos % step != 0 ? 1 : 0);
   if (steps > kNoTimeout.count() / step - 1) return {Nanos(nanos - 1), Nanos(nanos)};
   return {Nanos((steps - 1) * step), Nanos(steps * step)};
