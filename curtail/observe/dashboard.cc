@@ -78,13 +78,13 @@ std::string DashboardJson(const DashboardView& view) {
                      {"p99_us", l.p99_us}});
   }
   const Value document = {{"schema_version", kDashboardVersion},
-                         {"application", view.application},
-                         {"sample", view.sample},
-                         {"age_ms", view.age_ms},
-                         {"traces", view.traces},
-                         {"services", std::move(services)},
-                         {"instances", std::move(instances)},
-                         {"loads", std::move(loads)}};
+                          {"application", view.application},
+                          {"sample", view.sample},
+                          {"age_ms", view.age_ms},
+                          {"traces", view.traces},
+                          {"services", std::move(services)},
+                          {"instances", std::move(instances)},
+                          {"loads", std::move(loads)}};
   return internal::Compact(document) + "\n";
 }
 
