@@ -10,7 +10,7 @@
 #include <array>
 #include <optional>
 
-#include "curtail/wire/http2_frames_testing.h"
+#include "curtail/wire/http/http2_frames_testing.h"
 #include "curtail/wire/session.h"
 #include "curtail/wire/session_testing.h"
 
