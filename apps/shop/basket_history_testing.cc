@@ -73,8 +73,8 @@ struct Placed {
   bool MayBe(uint64_t version) const { return !used && earliest <= version && version <= latest; }
 };
 
-// The search for an order, version by version. Of the changes that may come next, the one is tried first that leads nearest to what was
-// seen next, and then the one that could have come first, as most come at once. Of those that do the same, the one is tried that must
+// The search for an order, version by version. Of the changes that may come next, it tries first the one that leads nearest to what was
+// seen next, then the one that could have come first, as most come at once. Of changes with one effect it tries only the one that must
 // come first.
 class Explanation {
  public:

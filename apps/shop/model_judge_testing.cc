@@ -105,7 +105,7 @@ bool ShopModelTest::WasTold(const Purchase& purchase, uint64_t before) const {
 
 void ShopModelTest::JudgeTold(const Purchase& purchase) const {
   const Order& last = purchase.last;
-  if (last.id() == 0) {  // of those that were refused before there was an order
+  if (last.id() == 0) {  // refused before an order was made
     EXPECT_EQ(purchase.id, 0u) << "an order is lost: " << purchase.quote.ShortDebugString();
     for (const Told& one : purchase.told)
       JudgeRefusal(nullptr, purchase.lines, purchase.code, one.reason, {purchase.began, one.span.ended});
@@ -139,7 +139,7 @@ void ShopModelTest::JudgeRefusal(const Purchase* of, const Counts& lines, const 
     EXPECT_GE(static_cast<uint64_t>(users), kFewUses) << "it was not used up";
     return;
   }
-  ASSERT_NE(of, nullptr) << "there is no order";
+  ASSERT_NE(of, nullptr) << "refused although no order was made";
   if (Says(why, kTooFew)) {
     EXPECT_TRUE(std::ranges::any_of(lines, [&](const auto& line) {
       return DeliveredIn(line.first, span).first - HeldIn(line.first, span, of).first < line.second;

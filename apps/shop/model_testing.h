@@ -138,7 +138,7 @@ class ShopModelTest : public ShopTest {
   Purchase* PurchaseOf(size_t user, const Order& order);
   void JudgeQuote(const Quote& quote, const Counts& lines, const std::string& code, apps::Span span) const;
   void JudgeTold(const Purchase& purchase) const;
-  // `of` is null if there is no order.
+  // `of` is null if no order was made.
   void JudgeRefusal(const Purchase* of, const Counts& lines, const std::string& code, const std::string& why,
                     apps::Span span) const;
   void JudgeNumbers() const;

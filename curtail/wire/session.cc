@@ -4,6 +4,7 @@
 //
 //   session.cc           the interface
 //   session_receive.cc   header fields and DATA, as requests, replies and messages
+//   session_repeat.cc    header blocks and calls as they came before
 //   session_send.cc      the owner's calls
 //
 // A message is held until it is whole; all of them together to max_partial_bytes. Of a long one the bytes go into the

@@ -43,7 +43,7 @@ class RequestSource {
         body_(std::move(body)),
         size_(body_.size()) {}
 
-  // False: there was the last. Errors: those of Transcoder::Request(); INVALID_ARGUMENT: a line is too long.
+  // False: no request is left. Errors: those of Transcoder::Request(); INVALID_ARGUMENT: a line is too long.
   absl::StatusOr<bool> Next(std::string* message);
   // Bytes of all requests together.
   size_t size() const { return size_; }

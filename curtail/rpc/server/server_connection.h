@@ -74,7 +74,7 @@ class ServerConnection final : public Connection, public Clocked {
   void OnWritable(wire::StreamId id, void* tag) override;
   void OnCallEnd(wire::StreamId id, void* tag, absl::Status&& status, Metadata&& trailing) override;
   void OnLimit(wire::Limit limit) override { parts_.limits.Reached(limit, peer_); }
-  // Null: the server has no such method. Mostly it is that of the request before.
+  // Null: the server lacks the method. Most requests call the method of the one before.
   ServedMethod* MethodOf(std::string_view path) {
     if (last_method_ == nullptr || last_method_->path != path) last_method_ = parts_.methods.Find(path);
     return last_method_;

@@ -49,8 +49,8 @@ absl::StatusOr<UniqueFd> StartConnect(const Address& address, bool* connected);
 // The error a connection attempt ended with, 0 for success.
 int ConnectError(int fd);
 
-// recv() and send(), which does not raise SIGPIPE. They are no points at which a thread may be cancelled, as glibc's are:
-// no thread here is, and that costs more than the rest of the call. Sanitizers see them.
+// recv() and send(), which does not raise SIGPIPE. glibc's let a thread be cancelled meanwhile, which costs more than
+// the rest of the call, and no thread here is cancelled. Builds with a sanitizer use glibc's.
 inline ssize_t Receive(int fd, char* to, size_t size) {
 #if CURTAIL_CALLS_KERNEL
   return syscall(SYS_recvfrom, fd, to, size, 0, nullptr, nullptr);

@@ -105,7 +105,7 @@ struct FrameHeader {
     p[4] = static_cast<char>(flags);
     SetStream(p, stream);
   }
-  // Writes it over that of the header at `p`.
+  // Writes `stream` into the header at `p`.
   static void SetStream(char* p, int32_t stream) { Put32(p + 5, static_cast<uint32_t>(stream)); }
 };
 

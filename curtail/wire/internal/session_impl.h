@@ -64,6 +64,9 @@ class Session::Impl final : public internal::Http2 {
   void EndCall(Stream* s, const absl::Status& status, const Metadata& trailing);
 
  private:
+  // Message buffers larger than this are not kept.
+  static constexpr size_t kKeptMessage = 64u << 10;
+
   // Header fields as they were encoded last, good for as long as the encoder's generation stands.
   struct EncodedFields {
     std::string bytes;
@@ -133,7 +136,7 @@ class Session::Impl final : public internal::Http2 {
   inline void WriteMessage(Stream* s, std::string_view message, bool compressed, bool last, char* place);
   inline void AppendMessage(Stream* s, std::string&& message, bool compressed, bool last);
 
-  // session_receive.cc
+  // session_repeat.cc
   bool DecodeFields(std::string_view block) override;
   bool DecodeNewFields(std::string_view block);
   KnownBlock& KnownBlockFor(std::string_view block) const;
@@ -144,20 +147,27 @@ class Session::Impl final : public internal::Http2 {
   // True if a block that was just decoded is short, and so is its meaning.
   bool IsWorthKnowing(std::string_view block) const;
   void Remember(std::string_view block, KnownBlock* known) const;
-  void OnField(const internal::HeaderField& field);
-  void OnPseudoField(const internal::HeaderField& field);
-  void OnEncoding(std::string_view name);
-  void OnMetadata(const internal::HeaderField& field);
   size_t TakeWhole(const internal::FrameHeader& header, std::string_view bytes) override;
   size_t TakeReply(const internal::FrameHeader& header, std::string_view bytes);
   void TakeReply(Stream* s, std::string_view message);
   size_t TakeRequest(const internal::FrameHeader& header, std::string_view bytes, const KnownBlock& head);
   static internal::FrameHeader DataOf(StreamId stream, std::string_view bytes, uint8_t flags);
-  // Server: tells the owner of a call that begins, with head_.
-  void Begin(Stream* s);
   // The block of the frame at the front of `bytes`, if it is HEADERS that came before.
   const KnownBlock* KnownHeaders(const internal::FrameHeader& header, std::string_view bytes,
                                  uint8_t flags) const;
+
+  // session_receive.cc
+  // The owner has message_.
+  void GiveMessage(Stream* s) {
+    events_->OnMessage(s->id, s->tag, std::move(message_));
+    if (message_.capacity() > kKeptMessage) std::string().swap(message_);
+  }
+  void OnField(const internal::HeaderField& field);
+  void OnPseudoField(const internal::HeaderField& field);
+  void OnEncoding(std::string_view name);
+  void OnMetadata(const internal::HeaderField& field);
+  // Server: tells the owner of a call that begins, with head_.
+  void Begin(Stream* s);
   void OnFields(Stream* s, StreamId id, bool end_stream) override;
   void OnRequestHeaders(StreamId id, bool end_stream);
   void OnRequestTrailers(Stream* s, bool end_stream);
