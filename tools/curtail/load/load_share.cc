@@ -75,8 +75,9 @@ absl::StatusOr<Nanos> ParseStartAt(std::string_view text, Nanos now) {
   }
   const absl::Duration wait = time - absl::FromUnixNanos(now.count());
   if (wait < absl::ZeroDuration()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(given, " was ", absl::FormatDuration(-wait), " ago: choose a later time"));
+    return absl::InvalidArgumentError(absl::StrCat(given, " was ",
+                                                   absl::FormatDuration(absl::Ceil(-wait, absl::Seconds(1))),
+                                                   " ago: choose a later time"));
   }
   if (!(wait <= absl::FromChrono(kLatestStart))) {
     return absl::InvalidArgumentError(absl::StrCat(given, " is more than a day from now"));
