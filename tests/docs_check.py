@@ -9,6 +9,9 @@ A block of code that follows a line
 must equal, but for indentation, what stands in that file between `// [service]` and `// [/service]`, or `# [service]` and
 `# [/service]` in files of that kind.
 
+After a line `<!-- names -->` each name in backticks that follows a link to a file, in the same item of a list, stands in that
+file as a word.
+
 usage: docs_check.py [ROOT]
 """
 import pathlib
@@ -72,6 +75,16 @@ def check_links(path, text):
             yield f"{path}: {name or path.name} has no heading #{anchor}"
 
 
+def check_names(path, text):
+    for item in re.split(r"\n(?=\d+\. |## )", text.partition("<!-- names -->")[2]):
+        source = None
+        for link, name in re.findall(r"\]\(([^)]+)\)|`(\w+)`", item):
+            if link:
+                source = path.parent / link
+            elif source and source.is_file() and not re.search(rf"\b{name}\b", source.read_text()):
+                yield f"{path}: {source.name} has no {name}"
+
+
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
     problems, files = [], 0
@@ -80,6 +93,7 @@ def main():
         files += 1
         problems += check_code(root, path, text)
         problems += check_links(path, text)
+        problems += check_names(path, text)
     print("\n".join(problems + [f"{files} files, {len(problems)} problems"]))
     return 1 if problems or files == 0 else 0
 
