@@ -38,5 +38,5 @@ FACTS = session.Facts(
         ),
     },
     acknowledged={"Compose": ("review-storage.db", "SELECT count(*) FROM reviews WHERE state = 1")},
-    slow_too=("movie-cache", "review-cache", "compose-cache"),
+    slow_too=("movie-cache", "review-cache", "compose-cache", "search-index-1"),
 )

@@ -145,7 +145,7 @@ class Facts:
     victims: tuple = ()  # services whose end the study `recover` looks at, beside the end of the one process
     prompt: tuple = ()  # flags of `curtail load` that leave out what takes long by design
     acknowledged: dict = dataclasses.field(default_factory=dict)  # by method: the file and the query that counts what it has stored
-    slow_too: tuple = ()  # services without counts of calls that may stand still, too
+    slow_too: tuple = ()  # what may stand still, too: services without counts of calls, and single processes, as SERVICE-N
     paper_traces: dict = dataclasses.field(default_factory=dict)  # PathFence's cells: mean in ms, p99 in ms, dropped
 
 

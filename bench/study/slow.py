@@ -91,7 +91,7 @@ def run(s):
             rows = {}
             for number, name in enumerate(victims := [*s.facts.slow_too, *called]):
                 s.step(number, len(victims), f"{name} is slow")
-                with slow([process["pid"] for process in processes if process["service"] == name]):
+                with slow([process["pid"] for process in processes if name in (process["service"], process["name"])]):
                     rows[name] = watch(up, processes, s.seconds)
             time.sleep(1)
             calm.append(watch(up, processes, s.seconds))
