@@ -41,8 +41,8 @@
 
 #include "absl/status/status.h"
 #include "curtail/adapt/internal/limits.h"
+#include "curtail/adapt/internal/mann_whitney.h"
 #include "curtail/adapt/internal/median.h"
-#include "curtail/adapt/internal/rank_test.h"
 
 namespace curtail {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "curtail/adapt/envelope.h"
-#include "curtail/adapt/internal/rank_test.h"
+#include "curtail/adapt/internal/mann_whitney.h"
 #include "curtail/adapt/profile_testing.h"
 #include "curtail/adapt/training.h"
 #include "gtest/gtest.h"

@@ -102,7 +102,7 @@ struct ChannelOptions {
   // Each call passes them (interceptor.h); they outlive the channel.
   std::vector<ClientInterceptor*> interceptors;
   // How calls spread over the servers, if there are several: "pick_first", "round_robin",
-  // "least_request" or "ring_hash".
+  // "least_request", "ring_hash" or "weighted_round_robin".
   std::string balancer = "pick_first";
   // ring_hash: the key of the metadata whose value decides. A call without it goes to any server.
   std::string hash_key;

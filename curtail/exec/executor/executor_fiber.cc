@@ -118,7 +118,7 @@ bool Executor::RunFibers(Thread& self, bool serving) {
     }
   }
   if (task != nullptr && !next.shed && NeedsItsOwnThread(*task)) {
-    GiveAside(task);  // G4
+    GiveAside(task);  // G4 of stand_ins.cc
     return true;
   }
   const bool more = reception_.order->ready() > 0;
@@ -131,7 +131,7 @@ bool Executor::RunFibers(Thread& self, bool serving) {
   hint.more_ready = true;  // what fibers post leaves at the end of the batch
   self.held = true;
   ++runs_;
-  const bool wake_guard = GuardSleeps();  // G5
+  const bool wake_guard = GuardSleeps();  // G5 of stand_ins.cc
   mu_.Unlock();
   Rouse(heir);
   if (wake_guard) WakeGuard();

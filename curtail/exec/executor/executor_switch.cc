@@ -128,7 +128,7 @@ absl::Status Executor::SwitchTo(const Config& config) {
     for (int i = 0; i < config.threads(); ++i) UnparkLast(kSleepers);
     wake_reception = reception_.leading;
     wake_response = response_.leading;
-    wake_guard = GuardSleeps();  // G5
+    wake_guard = GuardSleeps();  // G5 of stand_ins.cc
   }
   if (wake_reception) reception_source_->Wake();  // S2
   if (wake_response) response_source_->Wake();

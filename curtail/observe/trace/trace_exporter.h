@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// trace_exporter.h - how a collector wants its spans. A format is one file with one class; the table at the end of
+// trace_exporter.h - how a collector wants its spans. A format is one file with one class; the table in
 // trace_exporter.cc lists them.
 #pragma once
 

@@ -51,7 +51,7 @@ void ClientConnection::WatchHealth(TimePoint now) {
 void ClientConnection::EndWatch() {
   if (health_ == nullptr || !health_->open_) return;
   health_->cancelling_ = true;
-  session().Cancel(health_->id_);  // H7
+  session().Cancel(health_->id_);  // H7 of health_watch.cc
 }
 
 void ClientConnection::Count(ClientCall& call) {

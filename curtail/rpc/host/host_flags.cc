@@ -235,9 +235,8 @@ void AddInstanceFlags(Flags& flags, HostFlags* f) {
   flags.Add("--store", &f->stores, "NAME=ADDR,ADDR: a store of this service");
   flags.Add("--shard", &f->shard, "INDEX/COUNT: which part of the data this instance holds");
   flags.Add("--balancer", &f->balancer,
-            "Which server of an address of several a call goes to: pick_first, round_robin, least_request or "
-            "weighted_round_robin (default: as the service says, else pick_first; of several instances "
-            "least_request)");
+            Join("Which server of an address of several a call goes to: ", BalancerNames(),
+                 " (default: as the service says, else pick_first; of several instances least_request)"));
   flags.Add("--health-checks", &f->health_checks,
             "Ask servers for their health: of several, those get calls that say that they serve");
   flags.Add(

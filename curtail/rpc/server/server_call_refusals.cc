@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DESIGN. The ways by which a request ends without its handler: it is refused, shed, late or given up. A deadline is
-// looked at in three places, each with a counter (docs/design/overload.md):
+// DESIGN. How a request that has its ServerCall ends without its handler: it is late, shed, has no credit, or is given
+// up. ServerConnection refuses unknown methods, and what is over the memory budget or has no place in the queue. A
+// deadline is looked at in three places, each with a counter (docs/design/overload.md):
 //
 //   D1  When the request has come whole, before it is queued. Its head may have come long before.
 //   D2  When its turn has come, or when its stream has ended while it was queued. One that waited for longer than

@@ -103,7 +103,7 @@ void ServerConnection::OnWritable(wire::StreamId, void* tag) {
 
 void ServerConnection::Queue(ServerCall& call) {
   if (call.in_line()) return call.AnswerInLine(session());
-  if (call.due() <= now()) [[unlikely]] {  // D1
+  if (call.due() <= now()) [[unlikely]] {  // D1 of server_call_refusals.cc
     call.RefuseLate(session());
     return call.Drop();
   }

@@ -94,7 +94,7 @@ void ServerConnection::HandleClock(uint32_t bits) {
     if (now < go_on_at_) {
       WakeBy(go_on_at_);
     } else if (EndRest(); session().stalled()) {
-      if (parts_.budget.over() && charged() > parts_.budget.share()) {  // L3
+      if (parts_.budget.over() && charged() > parts_.budget.share()) {  // L3 of server_connection_limits.cc
         Rest(0);
       } else {
         GoOn();

@@ -326,7 +326,7 @@ absl::Status Become(Place place) {
   absl::StatusOr<internal::UniqueFd> lock =
       internal::TakeLock(internal::LockOf(place.group, place.server), Deadline::In(kOwnPatience));
   if (!lock.ok()) return lock.status();
-  fcntl(lock->get(), F_SETFD, 0);  // G3
+  fcntl(lock->get(), F_SETFD, 0);  // G3 of postgresql_group.h
   std::vector<std::string> more;
   if (place.group.sockets.size() == 1) {
     if (absl::Status alone = BeAlone(place); !alone.ok()) return alone;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// command_docs.h - help, man page and shell completion, all made of the one table of commands in command_line.cc.
+// command_docs.h - help, man page and shell completion, all made of the one table of commands in main.cc.
 //
 // Pure functions; any thread.
 #pragma once

@@ -2,8 +2,8 @@
 //
 // balancer.h - which of a channel's servers a call goes to.
 //
-// A strategy is a file beside this one, and a line of the table in balancers.cc. It is a pure function of what it is
-// given: no clock, no lock, no state of its own but counters.
+// A strategy is a file beside this one, and a line of the table in balancers.cc; client/config/balancer_config.cc reads
+// its options. It is a pure function of what it is given: no clock, no lock, no state of its own but counters.
 #pragma once
 
 #include <atomic>
@@ -85,6 +85,7 @@ struct BalancerOptions {
 [[nodiscard]] absl::StatusOr<std::unique_ptr<Balancer>> MakeBalancer(const BalancerOptions& options,
                                                                      Backends backends);
 bool IsBalancer(std::string_view name);
+std::string BalancerNames();  // for texts: "pick_first, round_robin, ..."
 
 // The strategies.
 std::unique_ptr<Balancer> MakePickFirst(const BalancerOptions& options, Backends backends);

@@ -23,13 +23,20 @@ constexpr BalancerKind kBalancers[] = {
 
 }  // namespace
 
+std::string BalancerNames() {
+  std::string names;
+  for (const BalancerKind& kind : kBalancers) {
+    if (!kind.name.ends_with("_experimental")) names += Join(names.empty() ? "" : ", ", kind.name);
+  }
+  return names;
+}
+
 absl::StatusOr<std::unique_ptr<Balancer>> MakeBalancer(const BalancerOptions& options, Backends backends) {
-  std::string known;
   for (const BalancerKind& kind : kBalancers) {
     if (kind.name == options.name) return kind.make(options, std::move(backends));
-    if (!kind.name.ends_with("_experimental")) known += Join(known.empty() ? "" : ", ", kind.name);
   }
-  return absl::InvalidArgumentError(Join("there is no balancer \"", options.name, "\"; there are ", known));
+  return absl::InvalidArgumentError(
+      Join("there is no balancer \"", options.name, "\"; there are ", BalancerNames()));
 }
 
 bool IsBalancer(std::string_view name) {

@@ -116,9 +116,7 @@ absl::Status ReadBalancers(const Field& field, std::optional<BalancerOptions>* b
     });
   });
   if (status.ok() && !balancer->has_value()) {
-    return field.Wrong(
-        "none of these is known; there are pick_first, round_robin, least_request, ring_hash, "
-        "weighted_round_robin");
+    return field.Wrong(Join("none of these is known; there are ", BalancerNames()));
   }
   return status;
 }

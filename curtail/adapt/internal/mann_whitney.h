@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// rank_test.h - may one config's measurements be lower than another one's by chance?
+// mann_whitney.h - may one config's measurements be lower than another one's by chance?
 //
 // The test is that of Mann and Whitney (1947), stratified: values are compared within a load only. It knows no
 // distribution, so a hiccup that takes ten times as long counts as any other value that is too high. Pure functions; any

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curtail/adapt/internal/rank_test.h"
+#include "curtail/adapt/internal/mann_whitney.h"
 
 #include <algorithm>
 #include <cmath>
