@@ -14,6 +14,10 @@ if(PROJECT_IS_TOP_LEVEL)
   if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
     target_compile_options(curtail_options INTERFACE -Wthread-safety)
   endif()
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    # GCC spends a seventh of its time on the collection of garbage. Without it a compilation takes a sixth more memory.
+    target_compile_options(curtail_options INTERFACE --param=ggc-min-heapsize=1048576)
+  endif()
 endif()
 if(CMAKE_BUILD_TYPE STREQUAL "Release" AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # Position-independent code may be linked into a shared library, whose functions a program may replace. Ours are not meant to be,
@@ -51,14 +55,24 @@ endfunction()
 function(curtail_unoptimised_sanitized target)
   if(CURTAIL_SANITIZE)
     curtail_unoptimised(${target})
+  else()
+    curtail_precompile(${target} library)
   endif()
 endfunction()
 
-# curtail_uncovered(TARGET): no fuzzer runs its code.
+# curtail_uncovered(TARGET): no fuzzer runs its code, so none needs to know what of it ran. The flag of the fuzzers stays: the
+# precompiled headers demand that of their users.
 function(curtail_uncovered target)
   if(CURTAIL_BUILD_FUZZERS)
-    target_compile_options(${target} PRIVATE -fno-sanitize=fuzzer-no-link)
+    target_compile_options(${target} PRIVATE
+      -fno-sanitize-coverage=func,bb,edge,indirect-calls,trace-cmp,inline-8bit-counters,pc-table,stack-depth)
   endif()
+endfunction()
+
+# curtail_service_options(TARGET): as the services of applications and what they are made of are compiled.
+function(curtail_service_options target)
+  curtail_unoptimised(${target})
+  curtail_uncovered(${target})
 endfunction()
 
 # curtail_test_options(TARGET): as the sources of tests are compiled.
@@ -114,6 +128,12 @@ function(curtail_executable name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} curtail_options)
+  curtail_service_options(${name})
+  if(CURTAIL_UNOPTIMISED)
+    set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+    target_compile_options(${name} PRIVATE -fPIC)  # as the libraries, whose precompiled headers it has
+    curtail_precompile(${name} unoptimised)
+  endif()
 endfunction()
 
 # curtail_test(NAME SOURCES ... LIBS ... [SHARDS n] [OPTIMISED] [SINGLE_THREADED]): a GoogleTest program; each

@@ -29,7 +29,7 @@ function(curtail_proto target)
   target_link_libraries(${target} PUBLIC protobuf::libprotobuf ${ARG_LIBS})
   if(TARGET curtail_options)
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:curtail_options>)
-    curtail_unoptimised(${target})
+    curtail_service_options(${target})
   endif()
 endfunction()
 
