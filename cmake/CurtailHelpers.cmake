@@ -184,7 +184,7 @@ function(curtail_app_test app name)
 endfunction()
 
 # curtail_up_tests(APP FORM...): the application of this folder as an operator starts it, and as clients of HTTP use it, in several forms:
-# `up_test.py FORM CURTAIL PROGRAM`, which ends with 77 if the machine lacks what the form takes.
+# `tests/up_test.py FORM CURTAIL PROGRAM`, which ends with 77 if the machine lacks what the form takes.
 function(curtail_up_tests app)
   if(NOT CURTAIL_BUILD_TESTS OR CURTAIL_SANITIZE)  # which see the services in other tests
     return()
@@ -192,7 +192,7 @@ function(curtail_up_tests app)
   find_package(Python3 COMPONENTS Interpreter REQUIRED)
   foreach(form ${ARGN})
     add_test(NAME ${app}_up_${form}
-      COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/up_test.py ${form} $<TARGET_FILE:curtail_command>
+      COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/tests/up_test.py ${form} $<TARGET_FILE:curtail_command>
               $<TARGET_FILE:${app}>)
     set_tests_properties(${app}_up_${form} PROPERTIES SKIP_RETURN_CODE 77)
   endforeach()

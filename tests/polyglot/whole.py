@@ -145,7 +145,7 @@ def main():
     expect_spans(build, protos)
     expect_same_front_ends(build, protos)
     with tempfile.TemporaryDirectory() as folder:
-        test = [f"{HERE}/../../apps/shop/up_test.py", "polyglot", f"{build}/tools/curtail/curtail", f"{build}/apps/shop/shop"]
+        test = [f"{HERE}/../../apps/shop/tests/up_test.py", "polyglot", f"{build}/tools/curtail/curtail", f"{build}/apps/shop/shop"]
         done = subprocess.run([sys.executable, "-B", *test], check=False, timeout=300, capture_output=True, text=True,
                               env={**os.environ, "XDG_RUNTIME_DIR": folder})
         assert done.returncode == 0, done.stdout[-4000:] + done.stderr

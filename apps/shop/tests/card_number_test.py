@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../kit/testing"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../kit/testing"))
 from rest import MAX_WAIT_S, rest  # noqa: E402
 
 CARD, MISTYPED = "4929717204931462", "4929717204931469"  # the last digit checks, or not

@@ -12,7 +12,7 @@ import tempfile
 import time
 import urllib.request
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../kit/testing"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../kit/testing"))
 from rest import MAX_WAIT_S, rest, use_page  # noqa: E402
 
 FORMS = {"servers": ["--stores", "servers", "--scale", "2", "--tls"], "monolith": ["--monolith"]}
@@ -75,7 +75,7 @@ def use(address, payer, payee):
     loan = {"product": "personal", "cents": "100000", "months": 12, "features": [{"name": "housing", "value": "own"}]}
     status, refused = rest(address, "POST", "/v1/loans", loan, token)
     assert status == 400 and "is missing" in refused["message"], refused
-    with open(os.path.join(os.path.dirname(__file__), "applicant.h"), encoding="ascii") as file:
+    with open(os.path.join(os.path.dirname(__file__), "../applicant.h"), encoding="ascii") as file:
         good = re.findall(r'\{"(\w+)",\s*"([^"]*)"', file.read())
     loan["features"] = [{"name": name, "value": value} for name, value in good]
     status, offer = rest(address, "POST", "/v1/loans", loan, token, key="car")
@@ -166,7 +166,7 @@ def use(address, payer, payee):
 
 def journeys(load, scratch, payer):
     """New customers use what they were answered, up to a payment of `payer`, a token, an account and its IBAN, to each of them."""
-    with open(os.path.join(os.path.dirname(__file__), "journey.yaml"), encoding="ascii") as file:
+    with open(os.path.join(os.path.dirname(__file__), "../journey.yaml"), encoding="ascii") as file:
         steps = file.read()
     pay = """
   - name: pay

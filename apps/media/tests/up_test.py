@@ -14,7 +14,7 @@ import tempfile
 import time
 import urllib.parse
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../kit/testing"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../kit/testing"))
 from rest import MAX_WAIT_S, rest, use_page  # noqa: E402
 
 FORMS = {"processes": ["--stores", "postgresql,payment-auth-postgresql,movie-db", "--scale", "2"], "monolith": ["--monolith"],

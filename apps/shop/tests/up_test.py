@@ -10,7 +10,7 @@ import time
 import urllib.parse
 import urllib.request
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../kit/testing"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../kit/testing"))
 from rest import MAX_WAIT_S, rest, use_page  # noqa: E402
 
 FORMS = {"processes": ["--stores", "servers", "--scale", "2"], "monolith": ["--monolith"], "polyglot": ["--polyglot"]}
@@ -80,7 +80,7 @@ def use(address):
 
 def journeys(curtail, run, scratch, products, users):
     """The files of journeys, with the numbers of this shop: users are called by the number of a product."""
-    folder = os.path.join(os.path.dirname(__file__), "journeys")
+    folder = os.path.join(os.path.dirname(__file__), "../journeys")
     for name in sorted(os.listdir(folder)):
         with open(os.path.join(folder, name), encoding="ascii") as file:
             text = file.read()

@@ -11,7 +11,7 @@ import time
 import urllib.error
 import urllib.request
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../kit/testing"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../kit/testing"))
 from rest import MAX_WAIT_S, rest, use_page  # noqa: E402
 
 FORMS = {"processes": ["--stores", "redis", "--scale", "2", "--set", "hedge_after=50"], "monolith": ["--monolith"]}
