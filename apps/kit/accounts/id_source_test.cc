@@ -11,7 +11,7 @@
 
 #include "apps/kit/data/data.h"
 #include "apps/kit/run_here.h"
-#include "apps/social/page.h"
+#include "apps/social/common/page.h"
 #include "curtail/base/temp_dir_testing.h"
 #include "curtail/base/testing.h"
 

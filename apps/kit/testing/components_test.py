@@ -42,7 +42,7 @@ def check_application(root, name, services, rows):
     """The rows are the entries, and tell of each what its topology and its sources do."""
     assert list(rows) == list(services), set(rows) ^ set(services) or "the order differs from the topology's"
     folder = root / "apps" / name
-    folders = (folder, folder / "services", root / "apps/kit/accounts")
+    folders = (folder, folder / "common", folder / "services", root / "apps/kit/accounts")
     code = "".join(path.read_text() for one in folders for end in ("*.cc", "*.h") for path in one.glob(end))
     hosted = {path.stem.replace("_", "-") for path in (folder / "services").glob("*.cc")}
     title = (folder / "topology.yaml").read_text().split("title:", 1)[1].split("\n", 1)[0]

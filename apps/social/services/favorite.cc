@@ -8,8 +8,8 @@
 
 #include "apps/kit/accounts/gone.h"
 #include "apps/kit/once.h"
+#include "apps/social/common/page.h"
 #include "apps/social/data.h"
-#include "apps/social/page.h"
 #include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/host.h"
 #include "reactions.curtail.h"

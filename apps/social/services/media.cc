@@ -11,8 +11,8 @@
 
 #include "apps/kit/accounts/id_source.h"
 #include "apps/kit/once.h"
+#include "apps/social/common/page.h"
 #include "apps/social/data.h"
-#include "apps/social/page.h"
 #include "content.curtail.h"
 #include "curtail/rpc/host.h"
 #include "curtail/rpc/when_all.h"

@@ -13,9 +13,9 @@
 // author's rows: it changes in the transaction that adds or moves one.
 #include "apps/kit/accounts/gone.h"
 #include "apps/kit/once.h"
+#include "apps/social/common/page.h"
+#include "apps/social/common/posts.h"
 #include "apps/social/data.h"
-#include "apps/social/page.h"
-#include "apps/social/posts.h"
 #include "content.curtail.h"
 #include "curtail/base/log.h"
 #include "curtail/exec/aside.h"

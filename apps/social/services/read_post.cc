@@ -9,9 +9,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "apps/social/common/page.h"
+#include "apps/social/common/posts.h"
 #include "apps/social/data.h"
-#include "apps/social/page.h"
-#include "apps/social/posts.h"
 #include "content.curtail.h"
 #include "curtail/rpc/host.h"
 #include "curtail/rpc/when_all.h"

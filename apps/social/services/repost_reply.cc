@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Repost and reply: which posts answer or repeat which. Deleted posts leave a row behind, as in favorite.
+#include "apps/social/common/page.h"
 #include "apps/social/data.h"
-#include "apps/social/page.h"
 #include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/host.h"
 #include "reactions.curtail.h"

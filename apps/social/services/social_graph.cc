@@ -10,9 +10,9 @@
 // repeated. If a process dies between F1 and F3, a follow may stay: it shows nothing while the block lasts.
 #include <chrono>
 
+#include "apps/social/common/graph_store.h"
+#include "apps/social/common/page.h"
 #include "apps/social/data.h"
-#include "apps/social/graph_store.h"
-#include "apps/social/page.h"
 #include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/host.h"
 #include "curtail/rpc/when_all.h"

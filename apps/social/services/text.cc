@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Text: shortens the URLs of a text and finds whom it mentions, both at once.
+#include "apps/social/common/page.h"
+#include "apps/social/common/urls.h"
 #include "apps/social/data.h"
-#include "apps/social/page.h"
-#include "apps/social/urls.h"
 #include "content.curtail.h"
 #include "curtail/rpc/host.h"
 #include "curtail/rpc/when_all.h"

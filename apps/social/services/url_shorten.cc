@@ -2,9 +2,9 @@
 //
 // URL shortener: random codes, so that nobody finds a URL by counting.
 #include "apps/kit/data/secrets.h"
+#include "apps/social/common/page.h"
+#include "apps/social/common/urls.h"
 #include "apps/social/data.h"
-#include "apps/social/page.h"
-#include "apps/social/urls.h"
 #include "content.curtail.h"
 #include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/host.h"

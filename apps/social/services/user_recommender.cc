@@ -6,9 +6,9 @@
 
 #include "apps/kit/data/folder.h"
 #include "apps/kit/data/model_file.h"
+#include "apps/social/common/page.h"
+#include "apps/social/common/train.h"
 #include "apps/social/data.h"
-#include "apps/social/page.h"
-#include "apps/social/train.h"
 #include "curtail/rpc/host.h"
 #include "curtail/rpc/when_all.h"
 #include "models.curtail.h"

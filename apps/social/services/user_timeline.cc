@@ -3,10 +3,10 @@
 // User timeline: what each user wrote.
 #include <algorithm>
 
+#include "apps/social/common/hosted_timeline.h"
+#include "apps/social/common/page.h"
+#include "apps/social/common/timeline_store.h"
 #include "apps/social/data.h"
-#include "apps/social/hosted_timeline.h"
-#include "apps/social/page.h"
-#include "apps/social/timeline_store.h"
 #include "content.curtail.h"
 #include "curtail/rpc/host.h"
 #include "curtail/rpc/when_all.h"

@@ -6,8 +6,8 @@
 // Posts of authors with many followers take long, and have a queue and a thread of their own: the others do not wait for
 // them. A job goes there once its author turns out to be one of those.
 #include "apps/kit/jobs/job_queue.h"
+#include "apps/social/common/page.h"
 #include "apps/social/data.h"
-#include "apps/social/page.h"
 #include "curtail/rpc/host.h"
 #include "curtail/rpc/when_all.h"
 #include "timelines.curtail.h"
