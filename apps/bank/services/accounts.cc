@@ -3,9 +3,9 @@
 // Accounts: which there are, whose they are, and their IBANs. What is on them, `posting` knows.
 //
 // An account is in the books before it is listed. If the second step fails, its books are empty, and nobody finds it.
+#include "apps/bank/common/iban.h"
+#include "apps/bank/common/leaving.h"
 #include "apps/bank/data.h"
-#include "apps/bank/iban.h"
-#include "apps/bank/leaving.h"
 #include "apps/kit/once.h"
 #include "apps/kit/page.h"
 #include "curtail/rpc/host.h"

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "apps/bank/csv.h"
+#include "apps/bank/common/csv.h"
 #include "apps/bank/data.h"
 #include "apps/kit/jobs/finisher.h"
 #include "apps/kit/page.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Payments of cards: orders of customers to pay a card's debt from an account. A repetition of a refused one tries again.
+#include "apps/bank/common/orders.h"
 #include "apps/bank/data.h"
-#include "apps/bank/orders.h"
 #include "curtail/rpc/when_all.h"
 
 namespace curtail::bank {

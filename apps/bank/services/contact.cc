@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "apps/bank/branches.h"
+#include "apps/bank/common/branches.h"
+#include "apps/bank/common/leaving.h"
+#include "apps/bank/common/orders.h"
 #include "apps/bank/data.h"
-#include "apps/bank/leaving.h"
-#include "apps/bank/orders.h"
 #include "apps/kit/once.h"
 #include "apps/kit/page.h"
 #include "curtail/rpc/when_all.h"

@@ -4,10 +4,10 @@
 // purchase stays refused.
 //
 // A card is in the books before it is listed, as an account is (accounts.cc).
-#include "apps/bank/card_number.h"
+#include "apps/bank/common/card_number.h"
+#include "apps/bank/common/leaving.h"
+#include "apps/bank/common/orders.h"
 #include "apps/bank/data.h"
-#include "apps/bank/leaving.h"
-#include "apps/bank/orders.h"
 #include "curtail/rpc/when_all.h"
 
 namespace curtail::bank {

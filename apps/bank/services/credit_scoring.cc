@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "apps/bank/credit.h"
+#include "apps/bank/common/credit.h"
 #include "apps/bank/data.h"
 #include "apps/kit/line_reader.h"
 #include "curtail/base/embedded_file.h"

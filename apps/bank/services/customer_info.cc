@@ -10,13 +10,13 @@
 //  C4  kStaying: the services, then the books take C1 back. kStays. A repetition begins with C1.
 //
 // Close() looks at all balances first, so that a customer who has money is not held up by C1. It may have some by then: C1 decides.
-#include "apps/bank/customer.h"
+#include "apps/bank/common/customer.h"
 
 #include <array>
 #include <vector>
 
+#include "apps/bank/common/leaving.h"
 #include "apps/bank/data.h"
-#include "apps/bank/leaving.h"
 #include "apps/kit/accounts/gone.h"
 #include "apps/kit/jobs/saga.h"
 #include "apps/kit/once.h"

@@ -11,10 +11,10 @@
 #include <chrono>
 #include <utility>
 
+#include "apps/bank/common/interest.h"
+#include "apps/bank/common/leaving.h"
+#include "apps/bank/common/orders.h"
 #include "apps/bank/data.h"
-#include "apps/bank/interest.h"
-#include "apps/bank/leaving.h"
-#include "apps/bank/orders.h"
 #include "apps/kit/jobs/finisher.h"
 #include "apps/kit/run_here.h"
 #include "curtail/rpc/when_all.h"

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "apps/bank/common/interest.h"
 #include "apps/bank/data.h"
-#include "apps/bank/interest.h"
 
 namespace curtail::bank {
 

@@ -7,10 +7,10 @@
 //     and keeps the schedule.
 //  3. Repay: an order (orders.h). Before its transfer it takes the instalment; then the loan pays its interest to the bank. An
 //     instalment is taken by the order that it names while that, in the round named, is not refused: the state of its row decides.
-#include "apps/bank/credit.h"
+#include "apps/bank/common/credit.h"
+#include "apps/bank/common/leaving.h"
+#include "apps/bank/common/orders.h"
 #include "apps/bank/data.h"
-#include "apps/bank/leaving.h"
-#include "apps/bank/orders.h"
 #include "apps/kit/once.h"
 #include "curtail/rpc/when_all.h"
 

@@ -2,7 +2,7 @@
 //
 // Mortgages: loans on houses. Keeps nothing: `loan-request` has each application, also one that this service declines. The rule: a loan
 // is at most four fifths of the value; above three fifths its repayment has to be more probable.
-#include "apps/bank/credit.h"
+#include "apps/bank/common/credit.h"
 #include "apps/bank/data.h"
 #include "apps/kit/ledger/input.h"
 #include "apps/kit/once.h"

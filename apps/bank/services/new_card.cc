@@ -3,8 +3,8 @@
 // New cards: applications, each a saga of one step (apps/kit/jobs/saga.h). The rule: the limit is at most three months' income; and
 // `credit-card` issues at most five to a customer. The card has the id of its application, so it is issued once. The state of a row
 // is an Application::State.
+#include "apps/bank/common/orders.h"
 #include "apps/bank/data.h"
-#include "apps/bank/orders.h"
 #include "apps/kit/jobs/saga.h"
 #include "apps/kit/ledger/input.h"
 #include "apps/kit/once.h"

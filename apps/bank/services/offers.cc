@@ -2,7 +2,7 @@
 //
 // Offers: products that suit a customer, by the rules of offers.h, and the answers. A customer has at most one of each product, which
 // is kept once it has been shown, so that it is the same until it expires, and is not made again once it was answered.
-#include "apps/bank/offers.h"
+#include "apps/bank/common/offers.h"
 
 #include <string>
 #include <vector>

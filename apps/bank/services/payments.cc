@@ -2,8 +2,8 @@
 //
 // Payments: orders of customers to pay from their accounts. A repetition of a refused one tries again. A payment to another bank
 // goes to this bank's account for that one, in the shard of the payer.
+#include "apps/bank/common/orders.h"
 #include "apps/bank/data.h"
-#include "apps/bank/orders.h"
 #include "curtail/rpc/when_all.h"
 
 namespace curtail::bank {

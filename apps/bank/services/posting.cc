@@ -3,9 +3,9 @@
 // Posting: a shard of the ledger. What goes to another shard is booked here, which decides it, and delivered by a thread.
 #include <chrono>
 
-#include "apps/bank/books.h"
+#include "apps/bank/common/books.h"
+#include "apps/bank/common/leaving.h"
 #include "apps/bank/data.h"
-#include "apps/bank/leaving.h"
 #include "apps/kit/jobs/finisher.h"
 #include "apps/kit/page.h"
 

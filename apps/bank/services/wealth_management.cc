@@ -11,10 +11,10 @@
 #include <string>
 #include <utility>
 
+#include "apps/bank/common/leaving.h"
+#include "apps/bank/common/orders.h"
+#include "apps/bank/common/prices.h"
 #include "apps/bank/data.h"
-#include "apps/bank/leaving.h"
-#include "apps/bank/orders.h"
-#include "apps/bank/prices.h"
 #include "curtail/rpc/when_all.h"
 
 namespace curtail::bank {

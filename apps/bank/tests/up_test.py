@@ -75,7 +75,7 @@ def use(address, payer, payee):
     loan = {"product": "personal", "cents": "100000", "months": 12, "features": [{"name": "housing", "value": "own"}]}
     status, refused = rest(address, "POST", "/v1/loans", loan, token)
     assert status == 400 and "is missing" in refused["message"], refused
-    with open(os.path.join(os.path.dirname(__file__), "../applicant.h"), encoding="ascii") as file:
+    with open(os.path.join(os.path.dirname(__file__), "../load/applicant.h"), encoding="ascii") as file:
         good = re.findall(r'\{"(\w+)",\s*"([^"]*)"', file.read())
     loan["features"] = [{"name": name, "value": value} for name, value in good]
     status, offer = rest(address, "POST", "/v1/loans", loan, token, key="car")
