@@ -3,8 +3,8 @@
 // Maintenance: jobs that an operator starts (`media maintain`). Each may be interrupted and repeated.
 #include <algorithm>
 
+#include "apps/media/common/index_jobs.h"
 #include "apps/media/data.h"
-#include "apps/media/index_jobs.h"
 #include "maintenance.curtail.h"
 #include "rentals.curtail.h"
 

@@ -8,8 +8,8 @@
 
 #include "apps/kit/data/cache.h"
 #include "apps/kit/digest.h"
+#include "apps/media/common/index_jobs.h"
 #include "apps/media/data.h"
-#include "apps/media/index_jobs.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::media {

@@ -6,7 +6,7 @@
 
 #include "apps/kit/data/cache.h"
 #include "apps/kit/page.h"
-#include "apps/media/movie_db.h"
+#include "apps/media/common/movie_db.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::media {

@@ -7,8 +7,8 @@
 #include "apps/kit/data/folder.h"
 #include "apps/kit/data/model_file.h"
 #include "apps/kit/page.h"
+#include "apps/media/common/train.h"
 #include "apps/media/data.h"
-#include "apps/media/train.h"
 #include "curtail/base/strings.h"
 #include "movie_models.curtail.h"
 

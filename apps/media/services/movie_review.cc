@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/media/review_list.h"
+#include "apps/media/common/review_list.h"
 
 namespace curtail::media {
 

@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "apps/kit/wall_clock.h"
+#include "apps/media/common/wallets.h"
 #include "apps/media/data.h"
-#include "apps/media/wallets.h"
 #include "curtail/base/strings.h"
 #include "rentals.curtail.h"
 

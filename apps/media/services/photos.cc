@@ -8,7 +8,7 @@
 #include <system_error>
 
 #include "apps/kit/blobs/media_files.h"
-#include "apps/media/video_catalog.h"
+#include "apps/media/common/video_catalog.h"
 #include "curtail/base/strings.h"
 #include "streams.curtail.h"
 

@@ -3,7 +3,7 @@
 // Plot: the plot of a movie.
 #include "apps/kit/data/cache.h"
 #include "apps/kit/page.h"
-#include "apps/media/movie_db.h"
+#include "apps/media/common/movie_db.h"
 
 namespace curtail::media {
 

@@ -11,7 +11,7 @@
 // write gives the rental up, which excludes 3. Then the thread voids what may still come.
 //
 // A refund is a saga, too. It begins in the transaction that finds the rental ACTIVE and its movie not watched.
-#include "apps/media/rentals.h"
+#include "apps/media/common/rentals.h"
 
 #include "apps/kit/accounts/for_clients.h"
 #include "apps/kit/jobs/saga.h"

@@ -16,7 +16,7 @@
 #include "apps/kit/digits.h"
 #include "apps/kit/registry/registry.h"
 #include "apps/kit/wall_clock.h"
-#include "apps/media/video_catalog.h"
+#include "apps/media/common/video_catalog.h"
 #include "curtail/base/strings.h"
 #include "curtail/rpc/async_stream.h"
 #include "curtail/rpc/jwt.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Videos: the renditions of a movie's video, their segments and lengths. Movies share the videos of the folder.
-#include "apps/media/video_catalog.h"
+#include "apps/media/common/video_catalog.h"
 #include "streams.curtail.h"
 
 namespace curtail::media {

@@ -29,8 +29,8 @@
 #include "apps/kit/testing/facts.h"
 #include "apps/kit/testing/faults.h"
 #include "apps/kit/testing/history.h"
-#include "apps/media/media_testing.h"
-#include "apps/media/rentals.h"
+#include "apps/media/common/rentals.h"
+#include "apps/media/tests/media_testing.h"
 #include "curtail/base/strings.h"
 #include "streams.curtail.h"
 

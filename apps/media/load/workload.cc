@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/media/workload.h"
+#include "apps/media/load/workload.h"
 
 #include <algorithm>
 #include <atomic>
@@ -15,7 +15,7 @@
 
 #include "apps/kit/mixed_workload.h"
 #include "apps/media/data.h"
-#include "apps/media/films.h"
+#include "apps/media/load/films.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/strings.h"
 #include "media.curtail.h"

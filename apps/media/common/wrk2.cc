@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/media/wrk2.h"
+#include "apps/media/common/wrk2.h"
 
 #include <atomic>
 #include <random>
@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "apps/kit/mix.h"
+#include "apps/media/common/index_jobs.h"
 #include "apps/media/data.h"
-#include "apps/media/index_jobs.h"
 #include "media_wrk2.curtail.h"
 
 namespace curtail::media {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "apps/kit/registry/registry.h"
-#include "apps/media/media_testing.h"
+#include "apps/media/tests/media_testing.h"
 #include "registry.curtail.h"
 
 namespace curtail::media {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/media/films.h"
+#include "apps/media/load/films.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -21,7 +21,7 @@
 
 #include "apps/kit/testing/actors.h"
 #include "apps/kit/testing/faults.h"
-#include "apps/media/media_testing.h"
+#include "apps/media/tests/media_testing.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::media {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "apps/kit/data/data.h"
-#include "apps/media/media_testing.h"
+#include "apps/media/tests/media_testing.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::media {

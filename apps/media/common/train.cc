@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/media/train.h"
+#include "apps/media/common/train.h"
 
 #include <cstdio>
 #include <vector>

@@ -6,13 +6,13 @@
 
 #include "apps/kit/command.h"
 #include "apps/kit/data/store_command.h"
-#include "apps/media/audit.h"
+#include "apps/media/commands/audit.h"
+#include "apps/media/commands/instances.h"
+#include "apps/media/commands/maintain.h"
+#include "apps/media/common/train.h"
+#include "apps/media/common/videos.h"
 #include "apps/media/data.h"
-#include "apps/media/fill.h"
-#include "apps/media/instances.h"
-#include "apps/media/maintain.h"
-#include "apps/media/train.h"
-#include "apps/media/videos.h"
+#include "apps/media/load/fill.h"
 
 namespace curtail::media {
 namespace {

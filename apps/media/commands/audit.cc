@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/media/audit.h"
+#include "apps/media/commands/audit.h"
 
 #include <map>
 #include <utility>
 
 #include "apps/kit/data/data.h"
 #include "apps/kit/data/folder.h"
+#include "apps/media/common/rentals.h"
+#include "apps/media/common/wallets.h"
 #include "apps/media/data.h"
-#include "apps/media/rentals.h"
-#include "apps/media/wallets.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::media {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/media/maintain.h"
+#include "apps/media/commands/maintain.h"
 
 #include <algorithm>
 #include <cctype>

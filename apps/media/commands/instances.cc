@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/media/instances.h"
+#include "apps/media/commands/instances.h"
 
 #include <chrono>
 #include <cstdio>

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "apps/media/common/videos.h"
 #include "apps/media/data.h"
-#include "apps/media/videos.h"
 #include "curtail/base/mutex.h"
 #include "curtail/exec/aside.h"
 

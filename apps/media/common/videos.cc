@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/media/videos.h"
+#include "apps/media/common/videos.h"
 
 #include <algorithm>
 #include <cmath>

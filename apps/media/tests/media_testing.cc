@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/media/media_testing.h"
+#include "apps/media/tests/media_testing.h"
 
 #include <sys/wait.h>
 

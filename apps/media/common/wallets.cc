@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/media/wallets.h"
+#include "apps/media/common/wallets.h"
 
 #include "curtail/base/strings.h"
 #include "rentals.pb.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/media/movie_db.h"
+#include "apps/media/common/movie_db.h"
 
 #include <memory>
 

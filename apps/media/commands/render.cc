@@ -8,7 +8,7 @@
 #include <system_error>
 
 #include "apps/kit/output_file.h"
-#include "apps/media/videos.h"
+#include "apps/media/common/videos.h"
 #include "curtail/base/strings.h"
 #include "curtail/deploy/process/process.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/media/fill.h"
+#include "apps/media/load/fill.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 
 #include "apps/kit/data/folder.h"
 #include "apps/media/data.h"
-#include "apps/media/films.h"
+#include "apps/media/load/films.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/strings.h"
 #include "media.curtail.h"

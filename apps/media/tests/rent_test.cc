@@ -14,8 +14,8 @@
 #include "apps/kit/configs_to_test.h"
 #include "apps/kit/data/data.h"
 #include "apps/kit/testing/actors.h"
-#include "apps/media/media_testing.h"
-#include "apps/media/rentals.h"
+#include "apps/media/common/rentals.h"
+#include "apps/media/tests/media_testing.h"
 #include "curtail/base/strings.h"
 #include "rentals.curtail.h"
 

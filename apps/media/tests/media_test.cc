@@ -13,7 +13,7 @@
 
 #include "apps/kit/configs_to_test.h"
 #include "apps/kit/testing/actors.h"
-#include "apps/media/media_testing.h"
+#include "apps/media/tests/media_testing.h"
 #include "curtail/base/strings.h"
 #include "parts.curtail.h"
 
