@@ -8,7 +8,7 @@
 #include "apps/kit/accounts/sessions.h"
 #include "apps/kit/forward.h"
 #include "apps/kit/page.h"
-#include "apps/shop/clerk.h"
+#include "apps/shop/common/clerk.h"
 #include "apps/shop/data.h"
 #include "curtail/gateway/page/page.h"
 #include "customers.curtail.h"

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "apps/kit/page.h"
+#include "apps/shop/common/reserved.h"
 #include "apps/shop/data.h"
-#include "apps/shop/reserved.h"
 
 namespace curtail::shop {
 

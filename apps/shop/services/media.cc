@@ -6,8 +6,8 @@
 
 #include "apps/kit/blobs/media_files.h"
 #include "apps/kit/data/folder.h"
+#include "apps/shop/common/pictures.h"
 #include "apps/shop/data.h"
-#include "apps/shop/pictures.h"
 #include "curtail/exec/aside.h"
 #include "goods.curtail.h"
 

@@ -10,9 +10,9 @@
 #include "apps/kit/page.h"
 #include "apps/kit/run_here.h"
 #include "apps/kit/wall_clock.h"
+#include "apps/shop/common/decision_waits.h"
+#include "apps/shop/common/quoting.h"
 #include "apps/shop/data.h"
-#include "apps/shop/decision_waits.h"
-#include "apps/shop/quoting.h"
 #include "curtail/exec/aside.h"
 
 namespace curtail::shop {

@@ -9,8 +9,8 @@
 #include "apps/kit/data/model_file.h"
 #include "apps/kit/page.h"
 #include "apps/kit/taste/taste.h"
+#include "apps/shop/common/train.h"
 #include "apps/shop/data.h"
-#include "apps/shop/train.h"
 #include "goods.curtail.h"
 
 namespace curtail::shop {

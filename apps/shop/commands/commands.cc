@@ -7,11 +7,11 @@
 
 #include "apps/kit/command.h"
 #include "apps/kit/data/store_command.h"
-#include "apps/shop/audit.h"
-#include "apps/shop/clerk.h"
+#include "apps/shop/commands/audit.h"
+#include "apps/shop/common/clerk.h"
+#include "apps/shop/common/train.h"
 #include "apps/shop/data.h"
-#include "apps/shop/fill.h"
-#include "apps/shop/train.h"
+#include "apps/shop/load/fill.h"
 
 namespace curtail::shop {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/shop/quoting.h"
+#include "apps/shop/common/quoting.h"
 
 #include <map>
 #include <set>

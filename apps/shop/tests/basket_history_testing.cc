@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/shop/basket_history_testing.h"
+#include "apps/shop/tests/basket_history_testing.h"
 
 #include <gtest/gtest.h>
 

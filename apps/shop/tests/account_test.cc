@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "apps/kit/wall_clock.h"
-#include "apps/shop/customers_testing.h"
+#include "apps/shop/tests/customers_testing.h"
 
 namespace curtail::shop {
 namespace {

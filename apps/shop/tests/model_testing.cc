@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What customers, guests and the clerk do.
-#include "apps/shop/model_testing.h"
+#include "apps/shop/tests/model_testing.h"
 
 #include <algorithm>
 
-#include "apps/shop/fill.h"
+#include "apps/shop/load/fill.h"
 #include "curtail/base/strings.h"
 #include "goods.curtail.h"
 

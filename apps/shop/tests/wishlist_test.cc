@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "apps/kit/testing/actors.h"
-#include "apps/shop/customers_testing.h"
+#include "apps/shop/tests/customers_testing.h"
 
 namespace curtail::shop {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/shop/products.h"
+#include "apps/shop/load/products.h"
 
 #include <algorithm>
 #include <cmath>

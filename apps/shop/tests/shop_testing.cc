@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/shop/shop_testing.h"
+#include "apps/shop/tests/shop_testing.h"
 
 #include <sys/wait.h>
 

@@ -17,7 +17,7 @@
 #include <gtest/gtest.h>
 
 #include "apps/kit/testing/faults.h"
-#include "apps/shop/model_testing.h"
+#include "apps/shop/tests/model_testing.h"
 
 namespace curtail::shop {
 namespace {

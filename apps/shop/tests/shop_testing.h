@@ -12,7 +12,7 @@
 
 #include "apps/kit/fill.h"
 #include "apps/kit/testing/start_app.h"
-#include "apps/shop/products.h"
+#include "apps/shop/load/products.h"
 #include "curtail/base/temp_dir_testing.h"
 #include "curtail/base/testing.h"
 #include "curtail/deploy/app_under_test.h"

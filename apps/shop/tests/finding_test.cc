@@ -12,9 +12,9 @@
 
 #include "apps/kit/data/model_file.h"
 #include "apps/kit/taste/taste.h"
-#include "apps/shop/customers_testing.h"
-#include "apps/shop/pictures.h"
-#include "apps/shop/train.h"
+#include "apps/shop/common/pictures.h"
+#include "apps/shop/common/train.h"
+#include "apps/shop/tests/customers_testing.h"
 #include "curtail/base/rng.h"
 
 namespace curtail::shop {

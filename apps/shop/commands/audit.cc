@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/shop/audit.h"
+#include "apps/shop/commands/audit.h"
 
 #include <cstdint>
 #include <map>
@@ -7,8 +7,8 @@
 
 #include "apps/kit/data/data.h"
 #include "apps/kit/data/folder.h"
+#include "apps/shop/common/reserved.h"
 #include "apps/shop/data.h"
-#include "apps/shop/reserved.h"
 #include "goods.curtail.h"
 
 namespace curtail::shop {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "apps/shop/model_testing.h"
+#include "apps/shop/tests/model_testing.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::shop {

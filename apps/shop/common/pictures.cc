@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/shop/pictures.h"
+#include "apps/shop/common/pictures.h"
 
 #include <zlib.h>
 

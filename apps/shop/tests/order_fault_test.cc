@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "apps/kit/testing/preload.h"
-#include "apps/shop/fill.h"
-#include "apps/shop/shop_testing.h"
+#include "apps/shop/load/fill.h"
+#include "apps/shop/tests/shop_testing.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::shop {

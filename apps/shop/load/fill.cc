@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/shop/fill.h"
+#include "apps/shop/load/fill.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -10,10 +10,10 @@
 
 #include "apps/kit/data/folder.h"
 #include "apps/kit/wall_clock.h"
-#include "apps/shop/clerk.h"
+#include "apps/shop/common/clerk.h"
+#include "apps/shop/common/pictures.h"
 #include "apps/shop/data.h"
-#include "apps/shop/pictures.h"
-#include "apps/shop/products.h"
+#include "apps/shop/load/products.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/strings.h"
 #include "shop.curtail.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "apps/kit/luhn.h"
-#include "apps/shop/customers_testing.h"
+#include "apps/shop/tests/customers_testing.h"
 
 namespace curtail::shop {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "apps/kit/testing/actors.h"
 #include "apps/kit/wall_clock.h"
-#include "apps/shop/customers_testing.h"
+#include "apps/shop/tests/customers_testing.h"
 #include "buying.curtail.h"
 
 namespace curtail::shop {

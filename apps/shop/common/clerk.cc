@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/shop/clerk.h"
+#include "apps/shop/common/clerk.h"
 
 #include "apps/kit/data/secrets.h"
 #include "apps/kit/wall_clock.h"

@@ -12,10 +12,10 @@
 
 #include "apps/kit/configs_to_test.h"
 #include "apps/kit/testing/actors.h"
-#include "apps/shop/clerk.h"
+#include "apps/shop/common/clerk.h"
 #include "apps/shop/data.h"
-#include "apps/shop/fill.h"
-#include "apps/shop/shop_testing.h"
+#include "apps/shop/load/fill.h"
+#include "apps/shop/tests/shop_testing.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::shop {

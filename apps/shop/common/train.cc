@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/shop/train.h"
+#include "apps/shop/common/train.h"
 
 #include <cstdio>
 #include <set>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/shop/workload.h"
+#include "apps/shop/load/workload.h"
 
 #include <algorithm>
 #include <memory>
@@ -9,8 +9,8 @@
 
 #include "apps/kit/mixed_workload.h"
 #include "apps/shop/data.h"
-#include "apps/shop/fill.h"
-#include "apps/shop/products.h"
+#include "apps/shop/load/fill.h"
+#include "apps/shop/load/products.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/strings.h"
 #include "shop.curtail.h"

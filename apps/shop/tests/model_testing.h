@@ -27,8 +27,8 @@
 #include "apps/kit/testing/actors.h"
 #include "apps/kit/testing/facts.h"
 #include "apps/kit/testing/history.h"
-#include "apps/shop/basket_history_testing.h"
-#include "apps/shop/shop_testing.h"
+#include "apps/shop/tests/basket_history_testing.h"
+#include "apps/shop/tests/shop_testing.h"
 #include "curtail/base/rng.h"
 
 namespace curtail::shop {

@@ -6,8 +6,8 @@
 #include <ranges>
 #include <utility>
 
-#include "apps/shop/fill.h"
-#include "apps/shop/model_testing.h"
+#include "apps/shop/load/fill.h"
+#include "apps/shop/tests/model_testing.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::shop {
