@@ -7,7 +7,7 @@
 #   CORE      sources that know no RPC: the library NAME_core, optimised in every build, most without a sanitizer
 #   PROTOS    the messages and services: NAME_proto
 #   SERVICES  a source a service: NAME_services
-#   WORKLOAD  what the tools send, with curtail::NAME::Requests() (apps/kit/requests.h): NAME_workload
+#   WORKLOAD  what the tools send, with curtail::NAME::Requests() (apps/kit/load/requests.h): NAME_workload
 #   COMMANDS  sources of the program's own commands, with curtail::NAME::Commands(); for a main.cc that is missing
 #   KIT       folders of apps/kit that have libraries of their own; the protos may import those of the parts
 #   LIBS      what the core links privately

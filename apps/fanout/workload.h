@@ -3,7 +3,7 @@
 // workload.h - what the load generator sends to the null fan-out.
 #pragma once
 
-#include "apps/kit/requests.h"
+#include "apps/kit/load/requests.h"
 
 namespace curtail::fanout {
 

@@ -12,7 +12,7 @@
 #include "apps/hdsearch/index/ground_truth.h"
 #include "apps/hdsearch/leaf_service.h"
 #include "apps/hdsearch/messages.h"
-#include "apps/kit/configs_to_test.h"
+#include "apps/kit/testing/configs_to_test.h"
 #include "curtail/rpc/server_testing.h"
 #include "hdsearch.curtail.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "apps/kit/requests.h"
+#include "apps/kit/load/requests.h"
 #include "curtail/load/message/workload.h"
 
 namespace curtail::hdsearch {
@@ -30,7 +30,7 @@ struct WorkloadOptions {
 // seconds. Errors: INVALID_ARGUMENT (specs that do not fit each other, k), those of reading.
 [[nodiscard]] absl::StatusOr<std::unique_ptr<Workload>> MakeWorkload(const WorkloadOptions& options);
 
-// The application as the tools load it; see apps/kit/requests.h.
+// The application as the tools load it; see apps/kit/load/requests.h.
 apps::AppRequests Requests();
 
 }  // namespace curtail::hdsearch

@@ -11,7 +11,7 @@
 #include <limits>
 #include <mutex>
 
-#include "apps/kit/configs_to_test.h"
+#include "apps/kit/testing/configs_to_test.h"
 #include "apps/recommend/leaf_service.h"
 #include "apps/recommend/model/brute_force.h"
 #include "curtail/base/strings.h"

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "apps/kit/requests.h"
+#include "apps/kit/load/requests.h"
 #include "apps/recommend/data/data_spec.h"
 #include "apps/recommend/model/factorization.h"
 #include "curtail/load/message/workload.h"
@@ -36,7 +36,7 @@ struct WorkloadOptions {
 // as a leaf's start, for each leaf. Errors: INVALID_ARGUMENT (a bad spec, count or leaves), those of reading.
 [[nodiscard]] absl::StatusOr<std::unique_ptr<Workload>> MakeWorkload(const WorkloadOptions& options);
 
-// The application as the tools load it; see apps/kit/requests.h.
+// The application as the tools load it; see apps/kit/load/requests.h.
 apps::AppRequests Requests();
 
 }  // namespace curtail::recommend

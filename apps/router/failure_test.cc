@@ -8,7 +8,7 @@
 #include <map>
 #include <thread>
 
-#include "apps/kit/configs_to_test.h"
+#include "apps/kit/testing/configs_to_test.h"
 #include "apps/router/router_testing.h"
 #include "curtail/base/rng.h"
 

@@ -5,7 +5,7 @@
 
 #include <cstddef>
 #include "absl/status/status.h"
-#include "apps/kit/target.h"
+#include "apps/kit/load/target.h"
 #include "apps/router/workload.h"
 
 namespace curtail::router {

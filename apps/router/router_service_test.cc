@@ -10,7 +10,7 @@
 #include <map>
 #include <thread>
 
-#include "apps/kit/configs_to_test.h"
+#include "apps/kit/testing/configs_to_test.h"
 #include "apps/router/router_testing.h"
 #include "apps/router/versions.h"
 #include "curtail/base/rng.h"

@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "apps/kit/requests.h"
+#include "apps/kit/load/requests.h"
 #include "curtail/load/message/workload.h"
 
 namespace curtail::router {
@@ -69,7 +69,7 @@ bool IsValueOf(std::string_view key, std::string_view value, size_t bytes);
 // MixOf().
 [[nodiscard]] absl::StatusOr<std::unique_ptr<Workload>> MakeWorkload(const WorkloadOptions& options);
 
-// The application as the tools load it; see apps/kit/requests.h.
+// The application as the tools load it; see apps/kit/load/requests.h.
 apps::AppRequests Requests();
 
 }  // namespace curtail::router

@@ -13,7 +13,7 @@
 #include <set>
 #include <vector>
 
-#include "apps/kit/configs_to_test.h"
+#include "apps/kit/testing/configs_to_test.h"
 #include "apps/setalgebra/data/collection.h"
 #include "apps/setalgebra/index/index.h"
 #include "apps/setalgebra/leaf_service.h"

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "apps/kit/requests.h"
+#include "apps/kit/load/requests.h"
 #include "curtail/load/message/workload.h"
 
 namespace curtail::setalgebra {
@@ -36,7 +36,7 @@ struct WorkloadOptions {
 // INVALID_ARGUMENT (options, or a collection of stop words only), those of reading.
 [[nodiscard]] absl::StatusOr<std::unique_ptr<Workload>> MakeWorkload(const WorkloadOptions& options);
 
-// The application as the tools load it; see apps/kit/requests.h.
+// The application as the tools load it; see apps/kit/load/requests.h.
 apps::AppRequests Requests();
 
 }  // namespace curtail::setalgebra

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "apps/kit/requests.h"
+#include "apps/kit/load/requests.h"
 #include "curtail/deploy/topology.h"
 #include "curtail/deploy/topology_file.h"
 #include "curtail/load/message/workload.h"

@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "apps/kit/requests.h"
+#include "apps/kit/load/requests.h"
 
 namespace curtail::apps {
 

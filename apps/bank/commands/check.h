@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "apps/kit/target.h"
+#include "apps/kit/load/target.h"
 
 namespace curtail::bank {
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "apps/kit/fill.h"
+#include "apps/kit/load/fill.h"
 
 namespace curtail::bank {
 

@@ -12,7 +12,7 @@
 #include "apps/bank/data.h"
 #include "apps/bank/load/applicant.h"
 #include "apps/bank/load/fill.h"
-#include "apps/kit/mixed_workload.h"
+#include "apps/kit/load/mixed_workload.h"
 #include "bank.curtail.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/strings.h"

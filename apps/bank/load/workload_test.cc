@@ -10,7 +10,7 @@
 #include <set>
 #include <string>
 
-#include "apps/kit/fill.h"
+#include "apps/kit/load/fill.h"
 #include "bank.pb.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/temp_dir_testing.h"

@@ -16,7 +16,7 @@
 #include "apps/bank/data.h"
 #include "apps/bank/tests/bank_testing.h"
 #include "apps/kit/data/secrets.h"
-#include "apps/kit/fill.h"
+#include "apps/kit/load/fill.h"
 #include "bank.curtail.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/strings.h"

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "apps/bank/load/fill.h"
-#include "apps/kit/fill.h"
+#include "apps/kit/load/fill.h"
 #include "apps/kit/testing/filled_files.h"
 #include "curtail/base/strings.h"
 

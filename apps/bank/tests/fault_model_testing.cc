@@ -7,7 +7,7 @@
 #include <set>
 
 #include "apps/bank/load/applicant.h"
-#include "apps/kit/fill.h"
+#include "apps/kit/load/fill.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::bank {

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "apps/kit/fill.h"
-#include "apps/kit/mixed_workload.h"
-#include "apps/kit/requests.h"
+#include "apps/kit/load/fill.h"
+#include "apps/kit/load/mixed_workload.h"
+#include "apps/kit/load/requests.h"
 #include "curtail/load/message/choice.h"
 #include "curtail/load/message/workload.h"
 

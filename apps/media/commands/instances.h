@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "apps/kit/target.h"
+#include "apps/kit/load/target.h"
 
 namespace curtail::media {
 

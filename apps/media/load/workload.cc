@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "apps/kit/mixed_workload.h"
+#include "apps/kit/load/mixed_workload.h"
 #include "apps/media/data.h"
 #include "apps/media/load/films.h"
 #include "curtail/base/rng.h"

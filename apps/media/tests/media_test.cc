@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "apps/kit/configs_to_test.h"
 #include "apps/kit/testing/actors.h"
+#include "apps/kit/testing/configs_to_test.h"
 #include "apps/media/tests/media_testing.h"
 #include "curtail/base/strings.h"
 #include "parts.curtail.h"

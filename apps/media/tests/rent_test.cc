@@ -11,9 +11,9 @@
 #include <thread>
 #include <vector>
 
-#include "apps/kit/configs_to_test.h"
 #include "apps/kit/data/data.h"
 #include "apps/kit/testing/actors.h"
+#include "apps/kit/testing/configs_to_test.h"
 #include "apps/media/common/rentals.h"
 #include "apps/media/tests/media_testing.h"
 #include "curtail/base/strings.h"

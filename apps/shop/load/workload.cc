@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "apps/kit/mixed_workload.h"
+#include "apps/kit/load/mixed_workload.h"
 #include "apps/shop/data.h"
 #include "apps/shop/load/fill.h"
 #include "apps/shop/load/products.h"

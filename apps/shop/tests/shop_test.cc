@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "apps/kit/configs_to_test.h"
 #include "apps/kit/testing/actors.h"
+#include "apps/kit/testing/configs_to_test.h"
 #include "apps/shop/common/clerk.h"
 #include "apps/shop/data.h"
 #include "apps/shop/load/fill.h"

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/kit/fill.h"
+#include "apps/kit/load/fill.h"
 #include "apps/kit/testing/start_app.h"
 #include "apps/shop/load/products.h"
 #include "curtail/base/temp_dir_testing.h"

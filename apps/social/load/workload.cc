@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "apps/kit/mixed_workload.h"
+#include "apps/kit/load/mixed_workload.h"
 #include "apps/social/data.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/strings.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/kit/requests.h"
+#include "apps/kit/load/requests.h"
 
 #include <charconv>
 

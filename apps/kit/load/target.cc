@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/kit/target.h"
+#include "apps/kit/load/target.h"
 
 #include "curtail/base/strings.h"
 

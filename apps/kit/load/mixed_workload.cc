@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/kit/mixed_workload.h"
+#include "apps/kit/load/mixed_workload.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/kit/fill.h"
+#include "apps/kit/load/fill.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -12,7 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "apps/kit/target.h"
+#include "apps/kit/load/target.h"
 #include "curtail/rpc/channel.h"
 #include "curtail/rpc/context.h"
 #include "curtail/rpc/flags.h"
