@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "grpc_common.h"
+#include "bench/peers/stacks/grpc_common.h"
 
 #include "absl/strings/str_cat.h"
 

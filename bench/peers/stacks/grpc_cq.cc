@@ -13,7 +13,7 @@
 #include <mutex>
 #include <thread>
 
-#include "grpc_common.h"
+#include "bench/peers/stacks/grpc_common.h"
 
 namespace curtail::bench {
 namespace {

@@ -11,10 +11,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "bench/peers/generator.h"
+#include "bench/peers/stack.h"
 #include "curtail/base/clock.h"
 #include "fanout.capnp.h"
-#include "generator.h"
-#include "stack.h"
 
 namespace curtail::bench {
 namespace {

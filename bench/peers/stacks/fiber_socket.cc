@@ -2,7 +2,7 @@
 //
 // Fibers wait for nothing but their sockets. So once the reactor has yielded and is back, every fiber has run as far
 // as it could, and the thread may sleep in epoll_wait.
-#include "fiber_socket.h"
+#include "bench/peers/stacks/fiber_socket.h"
 
 #include <sys/epoll.h>
 #include <sys/socket.h>

@@ -10,8 +10,8 @@
 #include <future>
 
 #include "absl/strings/str_cat.h"
-#include "stack.h"
-#include "thrift_common.h"
+#include "bench/peers/stack.h"
+#include "bench/peers/stacks/thrift_common.h"
 
 namespace curtail::bench {
 namespace {

@@ -11,8 +11,8 @@
 #include <thread>
 
 #include "bench/common/net.h"
-#include "frame.h"
-#include "stack.h"
+#include "bench/peers/frame.h"
+#include "bench/peers/stack.h"
 
 namespace curtail::bench {
 namespace {

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/peers/stack.h"
 #include "fanout.grpc.pb.h"
-#include "stack.h"
 
 namespace curtail::bench {
 

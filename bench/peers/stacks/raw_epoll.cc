@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "bench/common/net.h"
-#include "frame_loop.h"
-#include "stack.h"
+#include "bench/peers/frame_loop.h"
+#include "bench/peers/stack.h"
 
 namespace curtail::bench {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "thrift_common.h"
+#include "bench/peers/stacks/thrift_common.h"
 
 #include <thrift/transport/TBufferTransports.h>
 
 #include "absl/strings/numbers.h"
-#include "frame.h"
-#include "generator.h"
+#include "bench/peers/frame.h"
+#include "bench/peers/generator.h"
 
 namespace curtail::bench {
 

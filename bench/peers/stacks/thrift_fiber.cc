@@ -6,9 +6,9 @@
 
 #include <deque>
 
-#include "fiber_socket.h"
-#include "stack.h"
-#include "thrift_common.h"
+#include "bench/peers/stack.h"
+#include "bench/peers/stacks/fiber_socket.h"
+#include "bench/peers/stacks/thrift_common.h"
 
 namespace curtail::bench {
 namespace {

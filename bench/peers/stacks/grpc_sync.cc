@@ -6,7 +6,7 @@
 
 #include <mutex>
 
-#include "grpc_common.h"
+#include "bench/peers/stacks/grpc_common.h"
 
 namespace curtail::bench {
 namespace {

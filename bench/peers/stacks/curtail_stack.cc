@@ -13,12 +13,12 @@
 #include <utility>
 
 #include "bench/common/one_config_profile.h"
+#include "bench/peers/stack.h"
 #include "curtail/base/strings.h"
 #include "curtail/rpc/channel.h"
 #include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/server.h"
 #include "fanout.curtail.h"
-#include "stack.h"
 
 namespace curtail::bench {
 namespace {
