@@ -61,6 +61,15 @@ std::string DidYouMean(std::string_view wrong, const std::vector<std::string>& n
   return closest.empty() || closest == wrong ? "" : Join("; did you mean \"", closest, "\"?");
 }
 
+std::string WriteHint(std::string_view wrong, const std::vector<std::string>& names) {
+  std::string hint = wrong.empty() ? "" : DidYouMean(wrong, names);
+  if (!hint.empty()) return hint;
+  for (size_t i = 0; i < names.size(); ++i) {
+    hint += Join(i == 0 ? "; write " : i + 1 == names.size() ? " or " : ", ", names[i]);
+  }
+  return hint;
+}
+
 std::string NamesHint(std::string_view wrong, const std::vector<std::string>& names) {
   std::string hint = DidYouMean(wrong, names);
   if (names.empty() || names.size() > kMostListed) return hint;

@@ -17,6 +17,9 @@ std::string Closest(std::string_view wrong, const std::vector<std::string>& name
 // "; did you mean \"hdsearch\"?" for "hdserch", or nothing when no name is near enough.
 std::string DidYouMean(std::string_view wrong, const std::vector<std::string>& names);
 
+// "; did you mean \"Say\"?", or when no name is near enough all of them: "; write Say, Sing or Shout".
+std::string WriteHint(std::string_view wrong, const std::vector<std::string>& names);
+
 // "; did you mean \"Say\"?", or nothing; and the names when they are few: "; there are Say, Sing".
 std::string NamesHint(std::string_view wrong, const std::vector<std::string>& names);
 

@@ -36,15 +36,6 @@ std::string Short(double number) {
 
 std::string Shown(Text value) { return value.empty() ? "\"\"" : std::string(value); }
 
-// "a, b or c".
-std::string List(const std::vector<std::string>& names) {
-  std::string list;
-  for (size_t i = 0; i < names.size(); ++i) {
-    list += Join(i == 0 ? "" : i + 1 == names.size() ? " or " : ", ", names[i]);
-  }
-  return list;
-}
-
 // `range` is "1 to 256" or "[1 - 256]".
 std::string OutOfRange(Text flag, Text value, Text range) {
   if (range.starts_with('[')) range = range.substr(1, range.size() - 2);
@@ -69,8 +60,7 @@ std::string NotAMember(Text flag, Text value, Text members) {
     names.emplace_back(members.substr(0, comma));
     members.remove_prefix(std::min(comma + 1, members.size()));
   }
-  const std::string meant = value.empty() ? "" : DidYouMean(value, names);
-  return Join(flag, ": there is no ", Shown(value), meant.empty() ? Join("; write ", List(names)) : meant);
+  return Join(flag, ": there is no ", Shown(value), WriteHint(value, names));
 }
 
 std::string NotConverted(Text flag, Text value) {
