@@ -94,9 +94,9 @@ TEST(Profile, SummarizesRepeatsByMedianAndSpread) {
 }
 
 TEST(Profile, SaysWhereTextIsNoJson) {
-  EXPECT_THAT(Message(ParseProfile("").status()), HasSubstr("line 1, column 1"));
+  EXPECT_THAT(Message(ParseProfile("").status()), HasSubstr("is not JSON at 1:1"));
   EXPECT_THAT(Message(ParseProfile("{\n  \"schema_version\": 1,\n  \"a\" 2}").status()),
-              HasSubstr("line 3, column 7"));
+              HasSubstr("is not JSON at 3:7"));
   EXPECT_THAT(Message(ParseProfile("{\"a\":").status()), HasSubstr("ends too early"));
   EXPECT_THAT(Message(ParseProfile("{\"a\":1e999}").status()), HasSubstr("no profile has"));
   EXPECT_THAT(Message(ParseProfile(std::string(100000, '[')).status()), HasSubstr("nested more deeply"));

@@ -61,6 +61,11 @@ std::string Variable(const char* name, std::string otherwise) {
   return value == nullptr || *value == '\0' ? std::move(otherwise) : value;
 }
 
+void Warn(const LogForm& form, std::string_view message) {
+  const std::string line = LogText(form, LogTime(), Severity::kWarning, message, {}, "curtail");
+  std::fputs(line.c_str(), stderr);
+}
+
 std::string HostName() {
   char name[HOST_NAME_MAX + 1] = {};
   gethostname(name, HOST_NAME_MAX);
@@ -70,9 +75,14 @@ std::string HostName() {
 }  // namespace
 
 LogForm LogForm::FromEnvironment() {
-  return {.json = Variable("CURTAIL_LOG_FORMAT", "text") == "json",
-          .service = Variable("CURTAIL_LOG_SERVICE", program_invocation_short_name),
-          .instance = Variable("CURTAIL_LOG_INSTANCE", HostName())};
+  const std::string format = Variable("CURTAIL_LOG_FORMAT", "text");
+  LogForm form{.json = format == "json",
+               .service = Variable("CURTAIL_LOG_SERVICE", program_invocation_short_name),
+               .instance = Variable("CURTAIL_LOG_INSTANCE", HostName())};
+  if (!form.json && format != "text") {
+    Warn(form, Join("CURTAIL_LOG_FORMAT: \"", format, "\" is not a format; write text or json"));
+  }
+  return form;
 }
 
 const LogForm& ProcessLogForm() {
@@ -131,11 +141,8 @@ std::string LogText(const LogForm& form, const timespec& now, Severity severity,
 Severity LevelFromEnvironment() {
   const std::string text = Variable("CURTAIL_LOG_LEVEL", "info");
   if (const std::optional<Severity> level = ParseSeverity(text)) return *level;
-  const std::string line =
-      LogText(ProcessLogForm(), LogTime(), Severity::kWarning,
-              Join("CURTAIL_LOG_LEVEL: \"", text, "\" is not a level; write debug, info, warning or error"),
-              {}, "curtail");
-  std::fputs(line.c_str(), stderr);
+  Warn(ProcessLogForm(),
+       Join("CURTAIL_LOG_LEVEL: \"", text, "\" is not a level; write debug, info, warning or error"));
   return Severity::kInfo;
 }
 

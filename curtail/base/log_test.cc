@@ -97,6 +97,12 @@ TEST(Log, TheEnvironmentSaysTheForm) {
   for (const char* name : {"CURTAIL_LOG_FORMAT", "CURTAIL_LOG_SERVICE", "CURTAIL_LOG_INSTANCE"})
     unsetenv(name);
   EXPECT_TRUE(form.json);
+  setenv("CURTAIL_LOG_FORMAT", "xml", 1);
+  testing::internal::CaptureStderr();
+  EXPECT_FALSE(LogForm::FromEnvironment().json);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "curtail: CURTAIL_LOG_FORMAT: \"xml\" is not a format; write text or json\n");
+  unsetenv("CURTAIL_LOG_FORMAT");
   EXPECT_EQ(form.service, "cart");
   EXPECT_EQ(form.instance, "shop-cart-x2x");
 }

@@ -13,7 +13,11 @@ absl::StatusOr<std::string> ReadWholeFile(const std::string& path, size_t limit)
   std::ifstream in(path, std::ios::binary);
   if (!in) {
     const std::string text = Join("cannot open ", path, ": ", std::generic_category().message(errno));
-    return errno == ENOENT ? absl::NotFoundError(text) : absl::InternalError(text);
+    const int error = errno;
+    if (error == ENOENT) return absl::NotFoundError(text);
+    // The path that the caller gave is wrong; other errors are the machine's.
+    const bool theirs = error == EACCES || error == ENOTDIR || error == ELOOP || error == ENAMETOOLONG;
+    return theirs ? absl::InvalidArgumentError(text) : absl::InternalError(text);
   }
   std::string content(limit + 1, '\0');
   errno = 0;

@@ -10,8 +10,8 @@
 
 namespace curtail {
 
-// The whole file. Errors: NOT_FOUND, INTERNAL, RESOURCE_EXHAUSTED when it is longer than `limit`
-// bytes.
+// Returns the whole file. Errors: NOT_FOUND; INVALID_ARGUMENT for a folder or a path that this
+// process must not read; RESOURCE_EXHAUSTED for more than `limit` bytes; INTERNAL.
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path, size_t limit);
 
 }  // namespace curtail

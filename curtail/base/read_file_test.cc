@@ -9,6 +9,7 @@ namespace {
 TEST(ReadWholeFile, ReadsUpToItsLimit) {
   EXPECT_EQ(ReadWholeFile("/nonexistent", 10).status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(*ReadWholeFile("/dev/null", 10), "");
+  EXPECT_EQ(ReadWholeFile("/dev/null/file", 10).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(ReadWholeFile("/dev/zero", 10).status().code(), absl::StatusCode::kResourceExhausted);
 }
 

@@ -22,8 +22,9 @@ absl::StatusOr<Shard> Shard::Parse(std::string_view text) {
   if (slash == std::string_view::npos || !ReadNumber(text.substr(0, slash), &shard.index) ||
       !ReadNumber(text.substr(slash + 1), &shard.count) || shard.count > kMaxShards ||
       shard.index >= shard.count) {
-    return absl::InvalidArgumentError(Join("shard '", text, "': want INDEX/COUNT, e.g. 0/4; COUNT at most ",
-                                           kMaxShards, " and INDEX below it"));
+    return absl::InvalidArgumentError(
+        Join("shard \"", text, "\": write INDEX/COUNT, as in 0/4, with INDEX below COUNT and COUNT at most ",
+             kMaxShards));
   }
   return shard;
 }

@@ -14,6 +14,8 @@ TEST(Shard, IsParsedStrictly) {
                           "0/99999999999"}) {
     EXPECT_EQ(Shard::Parse(bad).status().code(), absl::StatusCode::kInvalidArgument) << bad;
   }
+  EXPECT_EQ(Shard::Parse("a").status().message(),
+            "shard \"a\": write INDEX/COUNT, as in 0/4, with INDEX below COUNT and COUNT at most 1024");
 }
 
 TEST(Shard, PartsAreRunsThatCoverAll) {

@@ -24,6 +24,23 @@ absl::Status BadAddress(std::string_view text, std::string_view why) {
            "; write HOST:PORT, [IPV6]:PORT or unix:PATH, for example 127.0.0.1:8080"));
 }
 
+bool IsNumber(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// The error for `text`, which has no colon.
+absl::Status NoPort(std::string_view text) {
+  if (!IsNumber(text)) return BadAddress(text, "has no port");
+  return absl::InvalidArgumentError(Join("address \"", text, "\" has no host; write 127.0.0.1:", text));
+}
+
+// The error for `port`, which is not from 0 to 65535.
+absl::Status BadPort(std::string_view text, std::string_view port) {
+  if (!IsNumber(port))
+    return BadAddress(text, port.empty() ? "has no port" : "has a port that is not a number");
+  return absl::InvalidArgumentError(Join("address \"", text, "\": port ", port, " is above 65535"));
+}
+
 // The kernel's own names begin with a NUL and end where the address does.
 absl::StatusOr<std::vector<Address>> AbstractAddress(std::string_view text) {
   const std::string_view name = text.substr(kAbstract.size());
@@ -66,7 +83,7 @@ absl::StatusOr<std::vector<Address>> Address::ResolveAll(std::string_view text) 
   if (text.starts_with(kUnix)) return UnixAddress(text);
   if (text.starts_with(kAbstract)) return AbstractAddress(text);
   const size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos) return BadAddress(text, "has no port");
+  if (colon == std::string_view::npos) return NoPort(text);
   const std::string_view host = HostOf(text);
   const std::string_view port = text.substr(colon + 1);
   if (host.size() == colon && host.find(':') != std::string_view::npos) {
@@ -76,7 +93,7 @@ absl::StatusOr<std::vector<Address>> Address::ResolveAll(std::string_view text) 
   const char* const end = port.data() + port.size();
   const auto [stop, wrong] = std::from_chars(port.data(), end, number);
   if (host.empty()) return BadAddress(text, "has no host");
-  if (wrong != std::errc() || stop != end) return BadAddress(text, "has no port up to 65535");
+  if (wrong != std::errc() || stop != end) return BadPort(text, port);
   addrinfo hints = {};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_NUMERICSERV;

@@ -17,8 +17,15 @@ absl::Status Bad(std::string_view text, std::string_view why) {
   return absl::InvalidArgumentError(Join("config \"", text, "\": ", why, kHint));
 }
 
+std::string InCapitals(std::string_view text) {
+  std::string capitals(text);
+  for (char& c : capitals) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+  return capitals;
+}
+
 absl::StatusOr<Model> ParseModel(std::string_view text) {
   Model model;
+  if (text.empty()) return absl::InvalidArgumentError(Join("the config is empty", kHint));
   if (text.size() < 3) return Bad(text, "too short");
   switch (text[0]) {
     case 'S':
@@ -61,10 +68,22 @@ int PoolCount(const Model& model) {
   return 1 + (model.execution == Execution::kDispatch) + (model.waiting == Waiting::kAsync);
 }
 
+// "SDB needs 2 pool sizes, as in SDB1-16".
+std::string WrongPools(std::string_view model, int needed) {
+  constexpr std::string_view kSizes[] = {"1", "1-16", "1-16-2"};
+  return Join(model, " needs ", needed, needed == 1 ? " pool size" : " pool sizes", ", as in ", model,
+              kSizes[needed - 1]);
+}
+
 }  // namespace
 
 absl::StatusOr<Config> Config::Parse(std::string_view text) {
   if (text == "auto") return Auto();
+  if (const std::string capitals = InCapitals(text); capitals != text) {
+    const absl::Status wrong = Parse(capitals).status();
+    if (!wrong.ok()) return wrong;
+    return absl::InvalidArgumentError(Join("config \"", text, "\": write configs in capitals: ", capitals));
+  }
   absl::StatusOr<Model> model = ParseModel(text);
   if (!model.ok()) return model.status();
   Config config{.model = *model};
@@ -76,8 +95,7 @@ absl::StatusOr<Config> Config::Parse(std::string_view text) {
     rest.remove_prefix(dash + 1);
   }
   if (static_cast<int>(sizes.size()) != PoolCount(*model)) {
-    return Bad(text,
-               Join(text.substr(0, 3), " has ", PoolCount(*model), " pool size(s), not ", sizes.size()));
+    return Bad(text, WrongPools(text.substr(0, 3), PoolCount(*model)));
   }
   int parsed[3] = {0, 0, 0};
   for (size_t i = 0; i < sizes.size(); ++i) {

@@ -28,12 +28,17 @@ TEST(Config, NamesThePools) {
 
 TEST(Config, RefusesWhatIsNotOneWithAHint) {
   for (const char* text :
-       {"", "S", "SIB", "XIB1", "SXB1", "SIX1", "sib1", "SIB0", "SIB-1", "SIB1-2", "SDB1", "SDB1-", "SDB1-0",
+       {"", "S", "SIB", "XIB1", "SXB1", "SIX1", "sib", "SIB0", "SIB-1", "SIB1-2", "SDB1", "SDB1-", "SDB1-0",
         "SDB1-2-3", "SIB4097", "SIB99999999999999999999", "SIB 1", "SIB+1", "SDB1-2 "}) {
     const auto config = Config::Parse(text);
     ASSERT_FALSE(config.ok()) << text;
     EXPECT_THAT(std::string(Message(config.status())), testing::HasSubstr("for example SIB1")) << text;
   }
+  const auto error = [](const char* text) { return std::string(Message(Config::Parse(text).status())); };
+  EXPECT_EQ(error("fdb1-2"), "config \"fdb1-2\": write configs in capitals: FDB1-2");
+  EXPECT_THAT(error(""), testing::StartsWith("the config is empty; write auto"));
+  EXPECT_THAT(error("SDB"), testing::HasSubstr("SDB needs 2 pool sizes, as in SDB1-16;"));
+  EXPECT_THAT(error("SIB1-2"), testing::HasSubstr("SIB needs 1 pool size, as in SIB1;"));
 }
 
 }  // namespace

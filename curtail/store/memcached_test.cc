@@ -443,8 +443,8 @@ TEST(StoreAddress, SaysWhatIsWrong) {
   EXPECT_TRUE(StoreAddress::Parse("unix:/tmp/m").ok());
   EXPECT_THAT(error("127.0.0.1"), HasSubstr("has no port"));
   EXPECT_THAT(error("127.0.0.1:"), HasSubstr("has no port"));
-  EXPECT_THAT(error("127.0.0.1:x"), HasSubstr("has no port"));
-  EXPECT_THAT(error("127.0.0.1:65536"), HasSubstr("has no port"));
+  EXPECT_THAT(error("127.0.0.1:x"), HasSubstr("has a port that is not a number"));
+  EXPECT_THAT(error("127.0.0.1:65536"), HasSubstr("port 65536 is above 65535"));
   EXPECT_THAT(error("127.0.0.1:0"), HasSubstr("has no port"));
   EXPECT_THAT(error(":11211"), HasSubstr("has no host"));
   EXPECT_THAT(error("unix:"), HasSubstr("has no path"));

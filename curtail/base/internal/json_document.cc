@@ -16,18 +16,18 @@ namespace {
 
 constexpr double kMaxNanos = 9e18;
 constexpr size_t kShownKey = 60;
+constexpr std::string_view kNotJsonAt = "is not JSON at ";
 
 struct Refused : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Where byte `at` of `text`, counted from 1, stands.
+// Returns "LINE:COLUMN" of byte `at` of `text`, counted from 1.
 std::string Place(std::string_view text, size_t at) {
   const std::string_view before = text.substr(0, std::min(at == 0 ? 0 : at - 1, text.size()));
   const auto line = std::count(before.begin(), before.end(), '\n') + 1;
   const size_t newline = before.rfind('\n');
-  return Join("line ", line, ", column ",
-              before.size() - (newline == std::string_view::npos ? 0 : newline + 1) + 1);
+  return Join(line, ":", before.size() - (newline == std::string_view::npos ? 0 : newline + 1) + 1);
 }
 
 absl::Status IsNo(const JsonKind& kind, std::string_view why) {
@@ -55,13 +55,22 @@ absl::StatusOr<Json> ParseJson(std::string_view text, const JsonKind& kind) {
   try {
     return Json::parse(text.begin(), text.end(), bounded);
   } catch (const Json::parse_error& error) {
-    return absl::InvalidArgumentError(Join("is not JSON: ", Place(text, error.byte),
-                                           error.byte > text.size() ? ": it ends too early" : ""));
+    const bool cut = error.byte > text.size();
+    return absl::InvalidArgumentError(
+        Join(kNotJsonAt, Place(text, error.byte), cut ? ": it ends too early" : ""));
   } catch (const Json::exception&) {  // such as a number beyond all doubles
     return absl::InvalidArgumentError(Join("is not JSON: a value that no ", kind.name, " has"));
   } catch (const Refused& error) {
     return IsNo(kind, error.what());
   }
+}
+
+std::string JsonFileError(std::string_view file, const absl::Status& status) {
+  std::string_view message = Message(status);
+  if (!message.starts_with(kNotJsonAt)) return Join(file, " ", message);
+  message.remove_prefix(kNotJsonAt.size());
+  const std::string_view place = message.substr(0, message.find(": "));
+  return Join(file, ":", place, ": ", place == message ? "this is not JSON" : "the JSON ends too early");
 }
 
 absl::Status CheckSchemaVersion(const Json& json, const JsonKind& kind, int known, std::string_view hint) {

@@ -29,9 +29,11 @@ struct JsonKind {
   size_t max_keys;  // of an object
 };
 
-// Errors: INVALID_ARGUMENT, to be read after the name of the document: "is not JSON: line 3, column 1", "is no load
-// report: ...".
+// Errors: INVALID_ARGUMENT, to be read after the name of the document: "is not JSON at 3:1" for line 3, column 1,
+// "is not a load report: ...".
 absl::StatusOr<Json> ParseJson(std::string_view text, const JsonKind& kind);
+// Puts the name of a file before such an error: "FILE:3:1: this is not JSON", "FILE is not a load report: ...".
+std::string JsonFileError(std::string_view file, const absl::Status& status);
 // That its schema_version is `known`. Errors: as above; `hint` is added when it is another one.
 absl::Status CheckSchemaVersion(const Json& json, const JsonKind& kind, int known,
                                 std::string_view hint = {});

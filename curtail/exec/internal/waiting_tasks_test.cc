@@ -125,7 +125,7 @@ TEST(WaitingTasks, ChecksItsOptions) {
   EXPECT_TRUE(QueueOptions().Check().ok());
   EXPECT_EQ((QueueOptions{.target = Nanos(0)}).Check().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ((QueueOptions{.target = 51 * kMs}).Check().message(),
-            "the interval of a queue's wait, 100000 us, is shorter than twice its target, 51000 us");
+            "the interval of a queue's wait, 100 ms, must be at least twice its target, 51 ms");
   EXPECT_FALSE(QueueOptions().any());
   EXPECT_TRUE(kCodel.any() && kLifo.any());
   EXPECT_EQ(ParseShedMode("codel"), ShedMode::kCodel);

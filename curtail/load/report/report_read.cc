@@ -256,7 +256,7 @@ absl::StatusOr<LoadReport> ReadReport(const std::string& path, ReportOrigin* ori
   const absl::StatusOr<std::string> text = ReadText(path);
   absl::StatusOr<LoadReport> report = text.ok() ? ParseReport(*text, origin) : text.status();
   if (report.ok()) return report;
-  return absl::Status(report.status().code(), absl::StrCat(path, " ", report.status().message()));
+  return absl::Status(report.status().code(), internal::JsonFileError(path, report.status()));
 }
 
 }  // namespace curtail

@@ -2,14 +2,13 @@
 #include "curtail/rpc/server/profile_file.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <memory>
+#include <string>
 #include <utility>
 
 #include "curtail/adapt/machine.h"
 #include "curtail/adapt/policy_kind.h"
+#include "curtail/base/internal/json_document.h"
+#include "curtail/base/read_file.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::internal {
@@ -17,32 +16,17 @@ namespace {
 
 constexpr size_t kMaxProfileBytes = 64u << 20;
 
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "rbe"), &std::fclose);
-  if (file == nullptr) return absl::InvalidArgumentError(std::strerror(errno));
-  std::string text;
-  char buffer[1 << 16];
-  while (const size_t n = std::fread(buffer, 1, sizeof buffer, file.get())) {
-    text.append(buffer, n);
-    if (text.size() > kMaxProfileBytes) return absl::InvalidArgumentError("larger than 64 MiB");
-  }
-  if (std::ferror(file.get())) return absl::InvalidArgumentError(std::strerror(errno));
-  return text;
-}
-
 absl::StatusOr<Profile> Read(const ServerOptions& options, const std::vector<std::string>& services) {
-  const auto wrong = [&](const absl::Status& why) {
-    return absl::InvalidArgumentError(Join("profile ", options.profile, ": ", Message(why)));
-  };
-  const absl::StatusOr<std::string> text = ReadFile(options.profile);
-  if (!text.ok()) return wrong(text.status());
+  const std::string file = Join("profile ", options.profile);
+  const absl::StatusOr<std::string> text = ReadWholeFile(options.profile, kMaxProfileBytes);
+  if (!text.ok()) return absl::InvalidArgumentError(Join("profile: ", Message(text.status())));
   absl::StatusOr<Profile> profile = ParseProfile(*text);
-  if (!profile.ok()) return wrong(profile.status());
+  if (!profile.ok()) return absl::InvalidArgumentError(JsonFileError(file, profile.status()));
   const bool ours = std::find(services.begin(), services.end(), profile->service) != services.end();
   const std::string& service = ours || services.empty() ? profile->service : services.front();
   const absl::Status fits =
       CheckProfileFits(*profile, service, ThisMachineFingerprint(), options.any_machine);
-  if (!fits.ok()) return wrong(fits);
+  if (!fits.ok()) return absl::InvalidArgumentError(Join(file, ": ", Message(fits)));
   return profile;
 }
 

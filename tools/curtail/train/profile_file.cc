@@ -2,6 +2,7 @@
 #include "tools/curtail/train/profile_file.h"
 
 #include "curtail/adapt/machine.h"
+#include "curtail/base/internal/json_document.h"
 #include "curtail/base/read_file.h"
 #include "curtail/base/strings.h"
 #include "tools/curtail/term/flags.h"
@@ -14,13 +15,12 @@ constexpr size_t kMaxProfileBytes = size_t{64} << 20;
 }  // namespace
 
 absl::StatusOr<Profile> ReadProfileFile(const std::string& path, bool any_machine) {
-  const auto wrong = [&](const absl::Status& why) {
-    return absl::InvalidArgumentError(Join("profile ", path, ": ", Message(why)));
-  };
   const absl::StatusOr<std::string> text = ReadWholeFile(path, kMaxProfileBytes);
-  if (!text.ok()) return wrong(text.status());
+  if (!text.ok()) return absl::InvalidArgumentError(Join("profile: ", Message(text.status())));
   absl::StatusOr<Profile> profile = ParseProfile(*text);
-  if (!profile.ok()) return wrong(profile.status());
+  if (!profile.ok()) {
+    return absl::InvalidArgumentError(internal::JsonFileError(Join("profile ", path), profile.status()));
+  }
   if (absl::Status fits = CheckProfileFits(*profile, {}, ThisMachineFingerprint(), any_machine); !fits.ok()) {
     return absl::InvalidArgumentError(Join("profile ", path, ": ", Message(fits),
                                            "; train here, or take it all the same with --any-machine"));
