@@ -94,7 +94,9 @@ absl::Status Topology::Fence(std::string_view mode) {
 }
 
 absl::Status Topology::TraceTo(std::string_view target) {
-  if (absl::Status parsed = observe::ParseTraceTarget(target).status(); !parsed.ok()) return parsed;
+  if (absl::Status parsed = observe::ParseTraceTarget(target).status(); !parsed.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("--trace-to: ", parsed.message()));
+  }
   Give("--trace-to", target);
   return absl::OkStatus();
 }

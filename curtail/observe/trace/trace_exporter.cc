@@ -10,15 +10,15 @@ namespace curtail::observe {
 namespace {
 
 struct Format {
-  std::string_view name;
+  std::string_view name, example;
   std::unique_ptr<TraceExporter> (*make)();
 };
 
-constexpr Format kFormats[] = {{"zipkin", &MakeZipkinExporter}, {"otlp", &MakeOtlpExporter}};
+constexpr Format kFormats[] = {{"zipkin", "zipkin=http://localhost:9411", &MakeZipkinExporter},
+                               {"otlp", "otlp=http://localhost:4318", &MakeOtlpExporter}};
 
 absl::Status BadTarget(std::string_view text, std::string_view why) {
-  return absl::InvalidArgumentError(Join("traces to \"", text, "\": ", why,
-                                         "; write zipkin=http://HOST:PORT, otlp=http://HOST:PORT or memory"));
+  return absl::InvalidArgumentError(Join("\"", text, "\" ", why));
 }
 
 }  // namespace
@@ -43,18 +43,26 @@ absl::StatusOr<TraceTarget> ParseTraceTarget(std::string_view text) {
   if (text == "memory") return target;
   const size_t equals = text.find('=');
   for (const Format& format : kFormats) {
-    if (text.substr(0, equals) != format.name || equals == std::string_view::npos) continue;
+    if (text.substr(0, equals) != format.name) continue;
+    if (equals == std::string_view::npos) {
+      return BadTarget(text, Join("names no collector; write ", format.example));
+    }
+    if (!HttpUrl::Is(text.substr(equals + 1))) {
+      return BadTarget(text, Join("has no http:// before its host; write ", format.example));
+    }
     absl::StatusOr<HttpUrl> url = HttpUrl::Parse(text.substr(equals + 1));
-    if (!url.ok()) return BadTarget(text, Message(url.status()));
+    if (!url.ok()) return BadTarget(text, Join("is not a collector: ", Message(url.status())));
     if (url->secure) {
-      return BadTarget(text, "collectors over TLS are not supported: send to an agent on this machine");
+      return BadTarget(text,
+                       "asks for TLS, which is not supported; send to an agent on this machine over http://");
     }
     target.url = *std::move(url);
     target.exporter = format.make();
     if (target.url.path == "/") target.url.path = target.exporter->default_path();
     return target;
   }
-  return BadTarget(text, "no such format");
+  return BadTarget(text, Join("is not a place for traces; write ", kFormats[0].example, ", ",
+                              kFormats[1].example, " or memory"));
 }
 
 void AppendJsonText(std::string_view text, std::string* out) {

@@ -12,6 +12,11 @@
 #include "curtail/exec/address.h"
 
 namespace curtail::observe {
+namespace {
+
+constexpr char kNobody[] = "nobody listens there";
+
+}  // namespace
 
 void TraceSender::Send(std::string body, TimePoint now) {
   out_ = Join("POST ", url_.path, " HTTP/1.1\r\nhost: ", url_.authority,
@@ -39,7 +44,7 @@ absl::Status TraceSender::Connect() {
   fd_.Reset(socket(address->family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd_) return absl::ResourceExhaustedError("no descriptor");
   if (connect(fd_.get(), address->raw(), address->size) == 0 || errno == EINPROGRESS) return absl::OkStatus();
-  return absl::UnavailableError("nobody listens there");
+  return absl::UnavailableError(kNobody);
 }
 
 short TraceSender::events() const { return state_ == State::kReading ? POLLIN : POLLOUT; }
@@ -52,7 +57,7 @@ std::optional<TraceSender::Outcome> TraceSender::OnReady(TimePoint now) {
       int error = 0;
       socklen_t size = sizeof error;
       if (getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0 || error != 0)
-        return End(Outcome::kFailed, "nobody listens there");
+        return End(Outcome::kFailed, kNobody);
       state_ = State::kWriting;
     }
   }
@@ -98,6 +103,11 @@ TraceSender::Outcome TraceSender::Answered(int status) {
   if (status >= 200 && status < 300) return End(Outcome::kDelivered);
   const bool later = status == 429 || (status >= 502 && status <= 504);
   return End(later ? Outcome::kLater : Outcome::kFailed, Join("status ", status));
+}
+
+std::string TraceSender::problem() const {
+  return why_ == kNobody ? Join("no collector at ", authority())
+                         : Join("collector ", authority(), ": ", why_);
 }
 
 TraceSender::Outcome TraceSender::End(Outcome outcome, std::string why) {

@@ -45,8 +45,8 @@ class TraceSender {
 
   // Goes on; call it when the socket is ready, or due() has passed. Says once how the POST ended.
   std::optional<Outcome> OnReady(TimePoint now);
-  // Why the last POST was not delivered, for people.
-  const std::string& why() const { return why_; }
+  // Why the last POST was not delivered, for people: "no collector at 127.0.0.1:9411".
+  std::string problem() const;
   std::string_view authority() const { return url_.authority; }
 
  private:

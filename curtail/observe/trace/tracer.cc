@@ -342,8 +342,7 @@ void Tracer::Impl::OnSocket(TimePoint now) {
   if (attempts_ == 0) (delivered ? delivered_ : refused_).fetch_add(std::exchange(sent_spans_, 0), kRelaxed);
   if (!delivered && !std::exchange(complained_, true)) {
     Log(Severity::kWarning,
-        Join("traces do not reach ", sender_.authority(), ": ", sender_.why(),
-             "; curtail_trace_dropped_total counts the spans that are lost, and this is not said again"),
+        Join("warning: ", sender_.problem(), ", so spans are lost; curtail_trace_dropped_total counts them"),
         {{"collector", sender_.authority()}});
   }
   failures_ = delivered ? 0 : failures_ + 1;
