@@ -28,6 +28,11 @@ TEST(Address, RefusesOtherForms) {
         std::string("::1:80"), std::string("unix:"), long_path}) {
     EXPECT_EQ(Address::Resolve(text).status().code(), absl::StatusCode::kInvalidArgument) << text;
   }
+  const auto error = [](const char* text) { return std::string(Message(Address::Resolve(text).status())); };
+  EXPECT_EQ(error("9090"), "address \"9090\" has no host; write 127.0.0.1:9090");
+  EXPECT_EQ(error("a:99999"), "address \"a:99999\": port 99999 is above 65535");
+  EXPECT_THAT(error("a:http"),
+              testing::StartsWith("address \"a:http\" has a port that is not a number; write"));
 }
 
 TEST(Listen, TakesOverAUnixPathThatNobodyServes) {

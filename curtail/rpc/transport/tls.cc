@@ -11,6 +11,8 @@
 #include <cstring>
 #include <utility>
 
+#include "curtail/base/log.h"
+#include "curtail/base/read_file.h"
 #include "curtail/base/strings.h"
 #include "curtail/rpc/transport/tls_keys.h"
 #include "curtail/rpc/transport/tls_stream.h"
@@ -25,6 +27,7 @@ namespace {
 // The ciphers that RFC 9113 (9.2.2) leaves of TLS 1.2; TLS 1.3 has nothing to leave out.
 constexpr char kCiphers[] = "ECDHE+AESGCM:ECDHE+CHACHA20";
 constexpr long kSessionSeconds = 3600;
+constexpr size_t kMaxPem = 1u << 20;
 
 // Why OpenSSL could not use a file.
 absl::Status FileError(std::string_view what, const std::string& file) {
@@ -34,11 +37,16 @@ absl::Status FileError(std::string_view what, const std::string& file) {
   } else {
     return absl::InvalidArgumentError(Join(what, " \"", file, "\": ", std::strerror(errno)));
   }
-  const char* const reason = ERR_reason_error_string(error);
-  if (ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE) {
+  const bool no_pem = ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
+  if (no_pem || ERR_GET_REASON(error) == ERR_R_PEM_LIB) {
+    const absl::StatusOr<std::string> text = ReadWholeFile(file, kMaxPem);
+    if (text.ok() && text->find("ENCRYPTED") != std::string::npos) {
+      return absl::InvalidArgumentError(Join(what, " \"", file, "\" is encrypted; remove its password"));
+    }
     return absl::InvalidArgumentError(
-        Join(what, " \"", file, "\": there is none in it; write it in PEM format"));
+        Join("\"", file, "\" has no ", what, " in PEM format; is it the file of the ", what, "?"));
   }
+  const char* const reason = ERR_reason_error_string(error);
   return absl::InvalidArgumentError(
       Join(what, " \"", file, "\": ", reason != nullptr ? reason : "cannot be used"));
 }
@@ -126,6 +134,10 @@ absl::StatusOr<std::unique_ptr<TlsContext>> NewServerContext(const ServerTlsOpti
   SSL_CTX* const ctx = context->get();
   absl::Status used = UseCertificate(ctx, options.certificate_file, options.key_file);
   if (!used.ok()) return used;
+  if (const std::string wrong = internal::ValidityError(SSL_CTX_get0_certificate(ctx)); !wrong.empty()) {
+    Log(Severity::kWarning, Join("certificate \"", options.certificate_file, "\" ", wrong),
+        {{"file", options.certificate_file}});
+  }
   if (!options.client_ca_file.empty()) {
     if (absl::Status trusted = UseAuthorities(ctx, options.client_ca_file); !trusted.ok()) return trusted;
     SSL_CTX_set_client_CA_list(ctx, SSL_load_client_CA_file(options.client_ca_file.c_str()));
@@ -146,7 +158,7 @@ ClientTls::~ClientTls() = default;
 
 absl::StatusOr<std::shared_ptr<const ClientTls>> ClientTls::Load(const TlsOptions& options) {
   if (options.certificate_file.empty() != options.key_file.empty()) {
-    return absl::InvalidArgumentError("a client certificate and its private key: give both, or neither");
+    return absl::InvalidArgumentError("a client certificate and its private key need each other: give both");
   }
   auto keys = TlsKeys::Load({options.ca_file, options.certificate_file, options.key_file},
                             options.reload_interval, [options] { return NewClientContext(options); });
@@ -161,7 +173,8 @@ ServerTls::~ServerTls() = default;
 
 absl::StatusOr<std::shared_ptr<const ServerTls>> ServerTls::Load(const ServerTlsOptions& options) {
   if (options.certificate_file.empty() || options.key_file.empty()) {
-    return absl::InvalidArgumentError("a TLS server needs a certificate and its private key: give both");
+    return absl::InvalidArgumentError(
+        "a TLS server needs a certificate (--tls-cert) and its private key (--tls-key): give both");
   }
   auto keys = TlsKeys::Load({options.certificate_file, options.key_file, options.client_ca_file},
                             options.reload_interval, [options] { return NewServerContext(options); });

@@ -75,6 +75,17 @@ std::string NamesOf(const X509* certificate) {
   return Text(bio);
 }
 
+// "has expired: CN=a was valid until Nov 20 06:17:17 2026 GMT; renew ", before what to renew.
+std::string Expired(const X509* certificate) {
+  return Join("has expired: ", SubjectOf(certificate), " was valid until ",
+              TimeText(X509_get0_notAfter(certificate)), "; renew ");
+}
+
+std::string NotYetValid(const X509* certificate) {
+  return Join("is not yet valid: ", SubjectOf(certificate), " is valid from ",
+              TimeText(X509_get0_notBefore(certificate)));
+}
+
 std::string DescribeCertificateError(int error, const X509* certificate, bool client,
                                      const std::string& host) {
   const std::string whose = client ? "the server's certificate" : "the client's certificate";
@@ -85,11 +96,9 @@ std::string DescribeCertificateError(int error, const X509* certificate, bool cl
     case X509_V_ERR_IP_ADDRESS_MISMATCH:
       return Join(whose, " is for ", NamesOf(certificate), ", not for ", host);
     case X509_V_ERR_CERT_HAS_EXPIRED:
-      return Join(whose, " has expired: ", subject, " was valid until ",
-                  TimeText(X509_get0_notAfter(certificate)));
+      return Join(whose, " ", Expired(certificate), whose);
     case X509_V_ERR_CERT_NOT_YET_VALID:
-      return Join(whose, " is not yet valid: ", subject, " will be from ",
-                  TimeText(X509_get0_notBefore(certificate)));
+      return Join(whose, " ", NotYetValid(certificate));
     default:
       return Join(whose, " is not trusted: ", X509_verify_cert_error_string(error), " (subject ", subject,
                   ")");
@@ -97,6 +106,12 @@ std::string DescribeCertificateError(int error, const X509* certificate, bool cl
 }
 
 }  // namespace
+
+std::string ValidityError(const X509* certificate) {
+  if (certificate == nullptr) return "";
+  if (X509_cmp_current_time(X509_get0_notAfter(certificate)) < 0) return Expired(certificate) + "it";
+  return X509_cmp_current_time(X509_get0_notBefore(certificate)) > 0 ? NotYetValid(certificate) : "";
+}
 
 // The sessions of a client, the last one for each host that it has verified. Thread-safe.
 class TlsSessions {
@@ -372,7 +387,9 @@ std::string TlsStream::Explain() const {
     case SSL_AD_REASON_OFFSET + SSL_AD_HANDSHAKE_FAILURE:
       if (owes_certificate_) return "TLS: the server wants a client certificate";
       if (ERR_GET_REASON(error) == SSL_AD_REASON_OFFSET + SSL_AD_HANDSHAKE_FAILURE) break;
-      return Join("TLS: the peer does not accept our certificate: ", ERR_reason_error_string(error));
+      return Join("TLS: the ", SSL_is_server(ssl_) ? "client" : "server",
+                  " does not trust this certificate (", ERR_reason_error_string(error),
+                  "); use one that its authorities issued");
     default:
       break;
   }

@@ -40,6 +40,9 @@ class TlsContext {
   std::shared_ptr<TlsSessions> sessions_;
 };
 
+// Returns why a certificate is not valid now: "has expired: CN=a was valid until ...; renew it". Empty for a valid one.
+std::string ValidityError(const x509_st* certificate);
+
 class TlsStream {
  public:
   static constexpr std::string_view kHttp2 = "h2";

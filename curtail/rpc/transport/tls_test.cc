@@ -107,8 +107,8 @@ TEST_F(Tls, RefusesServersThatItShouldNotTrust) {
   } cases[] = {
       {&by_stranger, {"the server's certificate is not trusted: unable to get local issuer", "CN=unknown"}},
       {&self, {"is not trusted: self", "CN=self-made"}},
-      {&expired, {"has expired: CN=old was valid until"}},
-      {&early, {"is not yet valid: CN=new"}},
+      {&expired, {"has expired: CN=old was valid until", "GMT; renew the server's certificate"}},
+      {&early, {"is not yet valid: CN=new is valid from"}},
       {&elsewhere, {"is for DNS:a.example, IP Address:10.1.2.3, not for 127.0.0.1"}},
   };
   for (const auto& each : cases) {
@@ -151,7 +151,7 @@ TEST_F(Tls, MutualServesOnlyThoseItKnows) {
   EXPECT_TRUE(as(&caller).ok()) << as(&caller);
   EXPECT_THAT(std::string(Message(as(nullptr))), HasSubstr("TLS: the server wants a client certificate"));
   EXPECT_THAT(std::string(Message(as(&stranger))),
-              HasSubstr("TLS: the peer does not accept our certificate"));
+              HasSubstr("TLS: the server does not trust this certificate"));
   EXPECT_TRUE(as(&caller).ok());
 }
 
@@ -272,16 +272,27 @@ TEST(TlsFiles, ErrorsNameTheFile) {
               HasSubstr("certificate \"/no/such.crt\": No such file"));
   EXPECT_THAT(server(text, one.key_file()), AllOf(HasSubstr(text), HasSubstr("PEM")));
   EXPECT_THAT(server(one.file(), "/no/such.key"), HasSubstr("private key \"/no/such.key\": No such file"));
-  EXPECT_THAT(server(one.file(), one.file()), HasSubstr("private key \"" + one.file()));
+  EXPECT_THAT(server(one.file(), one.file()),
+              HasSubstr("\"" + one.file() + "\" has no private key in PEM format"));
   EXPECT_THAT(server(one.file(), two.key_file()), HasSubstr("does not belong to certificate"));
-  EXPECT_THAT(server(one.file(), one.key_file(), text), HasSubstr("certificate authorities \"" + text));
-  EXPECT_THAT(server("", one.key_file()), HasSubstr("give both"));
+  EXPECT_THAT(server(one.file(), one.key_file(), text),
+              HasSubstr("\"" + text + "\" has no certificate authorities in PEM format"));
+  EXPECT_THAT(server(one.file(), "/"), HasSubstr("\"/\" has no private key in PEM format"));
+  EXPECT_THAT(server("", one.key_file()), HasSubstr("(--tls-key): give both"));
   const auto client = [](const TlsOptions& options) {
     return std::string(Message(ClientTls::Load(options).status()));
   };
   EXPECT_THAT(client({.ca_file = "/no/ca"}), HasSubstr("certificate authorities \"/no/ca\": No such file"));
   EXPECT_THAT(client({.certificate_file = one.file()}), HasSubstr("give both"));
   unlink(text.c_str());
+}
+
+TEST(TlsFiles, AServerWarnsOfACertificateThatIsNotValidNow) {
+  const TestCertificate old({.common_name = "old", .valid_from_s = -7200, .valid_until_s = -3600});
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(ServerTls::Load({old.file(), old.key_file(), ""}).ok());
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr(old.file() + "\" has expired: CN=old was valid until"), HasSubstr("renew it")));
 }
 
 // ----- the state machine, without sockets -----------------------------------------------------------------

@@ -203,6 +203,9 @@ absl::StatusOr<LoadTargets> MakeTargets(const LoadFlags& flags) {
         "--ca, --cert, --key, --server-name and --insecure need --tls, or a target https://");
   }
   if (!secure) return targets;
+  if (flags.cert.empty() != flags.key.empty()) {
+    return absl::InvalidArgumentError("--cert and --key need each other: give both");
+  }
   absl::StatusOr<std::shared_ptr<const ClientTls>> tls =
       ClientTls::Load({.ca_file = flags.ca,
                        .certificate_file = flags.cert,
