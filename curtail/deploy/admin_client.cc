@@ -22,7 +22,7 @@ template <class Request, class Reply>
 absl::StatusOr<Reply> Ask(Channel& channel, const Method<Request, Reply>& method, const Request& request,
                           Nanos timeout) {
   Context ctx(timeout);
-  if (const char* token = std::getenv("CURTAIL_ADMIN_TOKEN")) {
+  if (const char* token = std::getenv("CURTAIL_ADMIN_TOKEN"); token != nullptr && *token != '\0') {
     ctx.AddMetadata("authorization", Join("Bearer ", token));
   }
   Reply reply;

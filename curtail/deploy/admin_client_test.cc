@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -99,6 +100,27 @@ TEST(AdminClient, AsksAServer) {
   const auto decisions = client.GetDecisions();
   ASSERT_TRUE(decisions.ok()) << decisions.status();
   EXPECT_EQ(decisions->switches(), 0u);
+}
+
+TEST(AdminClient, HearsWhatIsWrongWithItsToken) {
+  const auto answer = [](const char* servers, const char* clients) {
+    ServerOptions options;
+    options.admin = "127.0.0.1:0";
+    options.admin_token = servers;
+    auto server = Server::Start(std::move(options), {});
+    EXPECT_TRUE(server.ok()) << server.status();
+    setenv("CURTAIL_ADMIN_TOKEN", clients, 1);
+    AdminClient client((*server)->admin_address());
+    const absl::Status status = client.Switch("SDB1-2").status();
+    unsetenv("CURTAIL_ADMIN_TOKEN");
+    return std::string(Message(status));
+  };
+  EXPECT_EQ(answer("right", "right"), "");
+  EXPECT_EQ(answer("right", "wrong"),
+            "the server refuses this CURTAIL_ADMIN_TOKEN; set the token that the server was started with");
+  EXPECT_TRUE(answer("", "any").starts_with("the server was started without CURTAIL_ADMIN_TOKEN"));
+  EXPECT_TRUE(
+      answer("right", "").ends_with("set CURTAIL_ADMIN_TOKEN, or use the server's --admin unix:PATH"));
 }
 
 }  // namespace

@@ -79,10 +79,23 @@ void Fill(const ThreadStats& of, admin::v1::Process* process) {
   process->set_run_delay_us(Micros(of.run_delay));
 }
 
-bool MayChange(const Context& ctx, std::string_view token) {
-  if (ctx.peer().starts_with("unix:")) return true;
+// Checks that the caller may change this process. Errors: PERMISSION_DENIED.
+absl::Status CheckMayChange(const Context& ctx, std::string_view token) {
+  if (ctx.peer().starts_with("unix:")) return absl::OkStatus();
   const std::optional<std::string_view> given = ctx.metadata().Find("authorization");
-  return !token.empty() && given && observe::SameSecret(*given, Join("Bearer ", token));
+  if (!given) {
+    return absl::PermissionDeniedError(
+        "a change over TCP needs the server's token: set CURTAIL_ADMIN_TOKEN, or use the server's --admin "
+        "unix:PATH");
+  }
+  if (token.empty()) {
+    return absl::PermissionDeniedError(
+        "the server was started without CURTAIL_ADMIN_TOKEN: start it with one, or use its --admin "
+        "unix:PATH");
+  }
+  if (observe::SameSecret(*given, Join("Bearer ", token))) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      "the server refuses this CURTAIL_ADMIN_TOKEN; set the token that the server was started with");
 }
 
 void Fill(const FenceStats& stats, admin::v1::Fences* fences) {
@@ -117,11 +130,8 @@ class AdminService final : public admin::v1::Admin::Service {
 
   absl::Status Switch(Context& ctx, const admin::v1::SwitchRequest& request,
                       admin::v1::SwitchReply* reply) override {
-    if (!MayChange(ctx, core_->options().admin_token)) {
-      return absl::PermissionDeniedError(
-          "the config is changed over a Unix socket (--admin unix:PATH), or with the server's token "
-          "(CURTAIL_ADMIN_TOKEN)");
-    }
+    const absl::Status may = CheckMayChange(ctx, core_->options().admin_token);
+    if (!may.ok()) return may;
     const absl::StatusOr<Config> config = Config::Parse(request.config());
     if (!config.ok()) return config.status();
     reply->set_previous(core_->executor().config().ToString());
@@ -132,11 +142,8 @@ class AdminService final : public admin::v1::Admin::Service {
                            admin::v1::SetLogLevelReply* reply) override {
     reply->set_previous(std::string(SeverityName(LogLevel())));
     if (request.level().empty()) return absl::OkStatus();
-    if (!MayChange(ctx, core_->options().admin_token)) {
-      return absl::PermissionDeniedError(
-          "the log level is changed over a Unix socket (--admin unix:PATH), or with the server's token "
-          "(CURTAIL_ADMIN_TOKEN)");
-    }
+    const absl::Status may = CheckMayChange(ctx, core_->options().admin_token);
+    if (!may.ok()) return may;
     return ChangeLogLevel(request.level());
   }
 
