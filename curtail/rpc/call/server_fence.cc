@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "curtail/base/internal/closest.h"
 #include "curtail/base/log.h"
 #include "curtail/base/strings.h"
 #include "curtail/exec/executor.h"
@@ -19,11 +20,26 @@ void ServerFence::AddMethod(std::string_view path, const MethodHandler& handler,
   const bool stream = handler.kind == MethodHandler::Kind::kStream;
   if (calls && !stream && !learn) {
     classes_.AddDeclared(path, kind, *calls);
+    declared_.insert(calls->begin(), calls->end());
   } else if (stream || (handler.never_waits && !learn)) {
     classes_.AddDeclared(path, kind, {});
   } else {
     classes_.AddLearned(path, kind);
+    undeclared_ = true;
   }
+}
+
+absl::Status ServerFence::CheckLimits() const {
+  if (undeclared_) return absl::OkStatus();
+  const std::vector<std::string> names(declared_.begin(), declared_.end());
+  for (const ClassLimit& limit : fence_.options().limits) {
+    for (const std::string& service : limit.services) {
+      if (declared_.contains(service)) continue;
+      return absl::InvalidArgumentError(
+          Join("--fence-limit: this service does not call ", service, NamesHint(service, names)));
+    }
+  }
+  return absl::OkStatus();
 }
 
 uint32_t ServerFence::PathIn(const Metadata& metadata) {

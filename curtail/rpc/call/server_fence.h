@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,9 @@ class ServerFence {
   // declares nothing. Methods that never wait, and streams, which hold no thread of the pools, are local.
   void AddMethod(std::string_view path, const MethodHandler& handler,
                  const std::optional<std::vector<std::string>>& calls, TaskKind* kind);
+  // After the last AddMethod(). Errors: INVALID_ARGUMENT for a limit of a service that no method calls, if all methods
+  // declare their calls.
+  absl::Status CheckLimits() const;
   // For the executor. It outlives the requests.
   std::unique_ptr<Order> NewOrder() { return MakeFencedOrder(&fence_, queue_); }
   void SubmitTo(Executor* executor) { executor_ = executor; }
@@ -89,6 +93,9 @@ class ServerFence {
   Fence fence_;
   const QueueOptions queue_;
   ClassTable classes_;
+  // Set by AddMethod(): the services that methods declare to call, and whether any method declares nothing.
+  std::set<std::string> declared_;
+  bool undeclared_ = false;
   // Atomic, relaxed: for statistics.
   struct Refusals {
     std::atomic<uint64_t> shed{0};  // beside those that the order shed

@@ -38,7 +38,7 @@ using internal::Surroundings;
 
 namespace {
 
-constexpr int kLate = 1, kBroken = 99;
+constexpr int kFailed = 1, kBroken = 99;
 
 // False if `target` is the address of one server.
 bool MayBeSeveral(const absl::StatusOr<internal::Target>& target) {
@@ -261,30 +261,37 @@ class HostBuilder {
   // The services that this process is.
   absl::StatusOr<std::vector<const HostedService*>> Chosen() const {
     std::vector<const HostedService*> chosen;
-    std::string names;
+    std::vector<std::string> names;
     for (const HostedService& service : program_.services) {
       const auto times = std::ranges::count(flags_.services, service.name);
       if (times > 1) return absl::InvalidArgumentError(Join("--service names ", service.name, " twice"));
       if (flags_.monolith || times == 1 || service.name.empty()) chosen.push_back(&service);
-      names += (names.empty() ? "" : ", ") + service.name;
+      names.push_back(service.name);
     }
     for (const auto& [name, count] : around_.instances) {
-      const bool known =
-          std::any_of(chosen.begin(), chosen.end(), [&name](auto* s) { return s->name == name; });
-      if (flags_.monolith && known) continue;
-      return absl::InvalidArgumentError(
-          Join("--instances ", name, "=", count, ": it goes with --monolith, for one of ", names));
+      if (!flags_.monolith) {
+        return absl::InvalidArgumentError(Join("--instances ", name, "=", count, " needs --monolith"));
+      }
+      if (std::ranges::count(names, name) > 0) continue;
+      return absl::InvalidArgumentError(Join("--instances ", name, "=", count, ": there is no service ", name,
+                                             internal::NamesHint(name, names)));
     }
     if (!chosen.empty()) return chosen;
     return absl::InvalidArgumentError("nothing to do: say what to be with --service, or see --help");
   }
 
-  // That each name of --outside is of a service of this process, which is one of several.
+  // Checks that each name of --outside is of a service of this process, which is one of several.
   absl::Status CheckOutside(const std::vector<const HostedService*>& chosen) const {
+    std::vector<std::string> names;
+    for (const HostedService* service : chosen) names.push_back(service->name);
     for (const std::string& name : flags_.outside) {
-      if (flags_.together() && std::ranges::count(chosen, name, &HostedService::name) > 0) continue;
+      if (!flags_.together()) {
+        return absl::InvalidArgumentError(
+            Join("--outside ", name, " needs several services in one process: --monolith, or --service A,B"));
+      }
+      if (std::ranges::count(names, name) > 0) continue;
       return absl::InvalidArgumentError(
-          Join("--outside ", name, ": it names a service of a process that is several"));
+          Join("--outside: this process has no service ", name, internal::NamesHint(name, names)));
     }
     return absl::OkStatus();
   }
@@ -444,7 +451,8 @@ int RunHost(int argc, char** argv, const HostProgram& program, bool words) {
     const absl::Status status = command->run();
     if (status.ok()) return 0;
     const int code = internal::RefuseStart(program.name, status);
-    return absl::IsDeadlineExceeded(status) ? kLate : absl::IsDataLoss(status) ? kBroken : code;
+    if (absl::IsDataLoss(status)) return kBroken;
+    return absl::IsDeadlineExceeded(status) || absl::IsUnavailable(status) ? kFailed : code;
   }
   absl::StatusOr<Surroundings> around = Surroundings::From(flags);
   if (!around.ok()) return internal::RefuseStart(program.name, around.status());

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curtail/rpc/host/host_command_line.h"
 
+#include <functional>
 #include <iostream>
 #include <sstream>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_join.h"
 #include "curtail/base/internal/closest.h"
+#include "curtail/base/internal/flag_error.h"
+#include "curtail/base/internal/flag_units.h"
 #include "curtail/base/log.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/terminal.h"
@@ -16,10 +20,22 @@ namespace {
 
 constexpr int kBadConfiguration = 104;
 
-// `text` is CLI11's about a wrong command line; it ends its lines itself.
-void LogComplaint(std::string text) {
-  while (text.ends_with('\n')) text.pop_back();
-  if (!text.empty()) Log(Severity::kError, text, {}, /*from=*/"");
+// Flags whose numbers are in these units. They take times with a unit, too.
+constexpr const char* kMillisFlags[] = {"--slo",           "--trace-slow",       "--shed-target",
+                                        "--shed-interval", "--admission-target", "--hedge-after"};
+constexpr const char* kSecondsFlags[] = {"--drain", "--max-connection-idle", "--max-connection-age",
+                                         "--max-connection-age-grace", "--resolve-interval"};
+
+void TakeUnit(CLI::App& app, const char* flag, std::function<std::string(std::string&)> to_number) {
+  CLI::Option* const option = app.get_option_no_throw(flag);
+  if (option != nullptr) option->transform(CLI::Validator(std::move(to_number), ""));
+}
+
+void TakeUnits(CLI::App& app) {
+  const auto in = [](Nanos unit) { return [unit](std::string& text) { return TimeToNumber(unit, &text); }; };
+  for (const char* flag : kMillisFlags) TakeUnit(app, flag, in(std::chrono::milliseconds(1)));
+  for (const char* flag : kSecondsFlags) TakeUnit(app, flag, in(std::chrono::seconds(1)));
+  TakeUnit(app, "--max-message-bytes", [](std::string& text) { return SizeToNumber(&text); });
 }
 
 }  // namespace
@@ -57,6 +73,9 @@ void HostCommandLine::AddHostFlags(HostFlags* f, bool words) {
   }
   AddServingFlags(flags, f, program_.policies);
   if (choice || words) AddInstanceFlags(flags, f);
+  if (choice) app_.get_option("--monolith")->excludes("--service");
+  for (const char* detail : {"--trace-sample", "--trace-slow"}) app_.get_option(detail)->needs("--trace-to");
+  TakeUnits(app_);
   for (const HostedService& service : program_.services) {
     if (service.flags) service.flags(flags);
   }
@@ -77,11 +96,13 @@ std::optional<int> HostCommandLine::Parse(int argc, char** argv) {
   try {
     app_.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    std::ostringstream help, complaint;
-    const int code = app_.exit(error, help, complaint);
+    if (error.get_exit_code() != 0) {
+      return RefuseStart(program_.name, absl::InvalidArgumentError(PlainFlagError(error.what())));
+    }
+    std::ostringstream help, nothing;
+    app_.exit(error, help, nothing);
     std::cout << HelpForTerminal(help.str());
-    LogComplaint(complaint.str());
-    return code == 0 ? 0 : kBadConfiguration;
+    return 0;
   }
   const std::vector<std::string> unknown = app_.remaining(/*recurse=*/true);
   if (unknown.empty()) return std::nullopt;
@@ -94,8 +115,12 @@ std::string HostCommandLine::FlagMeant(std::string_view word) const {
   for (const HostedService& service : program_.services) {
     if (service.name == word) return Join("; did you mean \"--service ", word, "\"?");
   }
-  if (!word.starts_with("--")) return "";  // all short ones are near each other
   std::vector<std::string> names;
+  if (!word.starts_with('-')) {
+    for (const auto& [sub, command] : commands_) names.push_back(command->name);
+    return DidYouMean(word, names);
+  }
+  if (!word.starts_with("--")) return "";  // all short ones are near each other
   std::vector<const CLI::App*> given = {&app_};
   for (const CLI::App* sub : app_.get_subcommands()) given.push_back(sub);
   for (const CLI::App* of : given) {

@@ -7,9 +7,11 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "curtail/adapt/policy_kind.h"
 #include "curtail/base/strings.h"
 #include "curtail/fence/limiter/limiter.h"
+#include "curtail/observe/trace/trace_exporter.h"
 #include "curtail/rpc/client/balancer/balancer.h"
 #include "curtail/rpc/client/resolver/target.h"
 #include "curtail/rpc/retries.h"
@@ -40,7 +42,9 @@ absl::Status AddNamed(const std::string& flag, const std::string& text,
   for (size_t from = equals + 1; from <= text.size();) {
     const size_t comma = std::min(text.find(',', from), text.size());
     std::string address = text.substr(from, comma - from);
-    if (absl::Status understood = check(address); !understood.ok()) return understood;
+    if (absl::Status understood = check(address); !understood.ok()) {
+      return absl::InvalidArgumentError(Join(flag, " ", text, ": ", Message(understood)));
+    }
     addresses.push_back(std::move(address));
     from = comma + 1;
   }
@@ -81,10 +85,10 @@ absl::StatusOr<QueueOptions> QueueFrom(const HostFlags& flags) {
                              .mode = *mode,
                              .target = FromMillis(flags.shed_target_ms),
                              .interval = FromMillis(flags.shed_interval_ms)};
-  if (absl::Status checked = options.Check(); !checked.ok()) {
-    return absl::InvalidArgumentError(Join("--shed-target, --shed-interval: ", Message(checked)));
-  }
-  return options;
+  if (options.Check().ok()) return options;
+  return absl::InvalidArgumentError(absl::StrCat("--shed-interval ", flags.shed_interval_ms,
+                                                 " must be at least twice --shed-target ",
+                                                 flags.shed_target_ms));
 }
 
 absl::StatusOr<AdmissionOptions> AdmissionFrom(const HostFlags& flags) {
@@ -274,6 +278,9 @@ absl::StatusOr<std::shared_ptr<const ClientTls>> PeerTlsFrom(const HostFlags& fl
     return absl::InvalidArgumentError("--peer-cert and --peer-key go with --peer-ca");
   }
   if (std::ranges::find(flags.plain_peers, service) != flags.plain_peers.end()) return nullptr;
+  if (tls.certificate_file.empty() != tls.key_file.empty()) {
+    return absl::InvalidArgumentError("--peer-cert and --peer-key need each other: give both");
+  }
   tls.server_name = service;
   return ClientTls::Load(tls);
 }
@@ -291,6 +298,14 @@ absl::StatusOr<ServerOptions> ServerOptionsFrom(const HostFlags& flags) {
   if (!admission.ok()) return admission.status();
   auto tls = TlsFrom(flags);
   if (!tls.ok()) return tls.status();
+  for (const std::string& text : flags.listen) {
+    const absl::Status known = CheckAddress(text);
+    if (!known.ok()) return absl::InvalidArgumentError(Join("--listen: ", Message(known)));
+  }
+  if (!flags.trace_to.empty()) {
+    const absl::Status target = observe::ParseTraceTarget(flags.trace_to).status();
+    if (!target.ok()) return absl::InvalidArgumentError(Join("--trace-to: ", Message(target)));
+  }
 
   ServerOptions options;
   if (!flags.listen.empty()) options.listen = flags.listen;

@@ -41,18 +41,20 @@ HostProgram Shop(std::shared_ptr<int> shared) {
     return tell(env);
   };
   const auto add = [shared](Flags& flags) { flags.Add("--shared", shared.get(), "Of both", {0, 9}); };
-  return {.name = "shop",
-          .title = "A shop.",
-          .examples = "Examples:\n  shop --monolith",
-          .services = {{.name = "cart", .flags = add, .make = tell},
-                       {.name = "front", .stores = {"cache"}, .flags = add, .make = call},
-                       {.name = "beside", .own_stores = {"cache"}, .make = tell}},
-          .commands = {{.name = "check",
-                        .help = "Ends",
-                        .examples = "Examples:\n  shop check",
-                        .run = [] { return absl::FailedPreconditionError("checked"); }},
-                       {.name = "audit", .help = "Ends", .run = [] { return absl::DataLossError("broken"); }},
-                       {.name = "bare", .help = "Ends", .run = [] { return absl::OkStatus(); }}}};
+  return {
+      .name = "shop",
+      .title = "A shop.",
+      .examples = "Examples:\n  shop --monolith",
+      .services = {{.name = "cart", .flags = add, .make = tell},
+                   {.name = "front", .stores = {"cache"}, .flags = add, .make = call},
+                   {.name = "beside", .own_stores = {"cache"}, .make = tell}},
+      .commands = {{.name = "check",
+                    .help = "Ends",
+                    .examples = "Examples:\n  shop check",
+                    .run = [] { return absl::FailedPreconditionError("checked"); }},
+                   {.name = "audit", .help = "Ends", .run = [] { return absl::DataLossError("broken"); }},
+                   {.name = "far", .help = "Ends", .run = [] { return absl::UnavailableError("nobody"); }},
+                   {.name = "bare", .help = "Ends", .run = [] { return absl::OkStatus(); }}}};
 }
 
 HostRun Say(std::vector<std::string> args) {
@@ -150,15 +152,35 @@ TEST(Host, RefusesWhatIsMissingOrWrong) {
       {{"--service", "cart", "--peer-ca", "/nowhere/ca.pem"}, "/nowhere/ca.pem"},
       {{"--service", "cart", "--peer-plain", "front"}, "--peer-plain front: no --peer has this name"},
       {{"--service", "cart", "--queue", "fast"}, "write fifo or lifo"},
-      {{"--service", "cart", "--shed-target", "60"}, "is shorter than twice its target"},
+      {{"--service", "cart", "--shed-target", "60"},
+       "--shed-interval 100 must be at least twice --shed-target 60"},
       {{"--service", "cart", "--colour", "red"}, "--colour: unknown flag or word; see --help"},
       {{"cart"}, "cart: unknown flag or word; did you mean \"--service cart\"?"},
       {{"--service", "front", "--store", "cache=unix:/c", "--peer", "crat=127.0.0.1:1"},
        "front does not call it; did you mean \"cart\"?"},
+      {{"chek"}, "chek: unknown flag or word; did you mean \"check\"?"},
+      {{"--service", "cart", "--listen", "9090"},
+       "--listen: address \"9090\" has no host; write 127.0.0.1:9090"},
+      {{"--service", "cart", "--peer", "a=b"}, "--peer a=b: "},
       {{"--service", "cart", "--listn=0"}, "--listn=0: unknown flag or word; did you mean \"--listen\"?"},
       {{"--monolith", "--instances", "cart=0"}, "SERVICE=COUNT"},
-      {{"--monolith", "--instances", "carts=2"}, "for one of cart, front, beside"},
-      {{"--service", "cart", "--instances", "cart=2"}, "goes with --monolith"},
+      {{"--monolith", "--instances", "carts=2"}, "there is no service carts; did you mean \"cart\"?"},
+      {{"--service", "cart", "--instances", "cart=2"}, "--instances cart=2 needs --monolith"},
+      {{"--service", "cart", "--outside", "cart"}, "--outside cart needs several services in one process"},
+      {{"--monolith", "--outside", "other"}, "--outside: this process has no service other"},
+      {{"--monolith", "--service", "cart"}, "cannot be combined"},
+      {{"--service", "crat"}, "--service: there is no crat; did you mean \"cart\"?"},
+      {{"--service", "cart", "--drain", "2 days"}, "--drain: \"2 days\" is not a time; write 10s or 500ms"},
+      {{"--service", "cart", "--drain", "25h"}, "--drain: 90000 is not from 0 to 86400"},
+      {{"--service", "cart", "--max-message-bytes", "4XB"},
+       "--max-message-bytes: \"4XB\" is not a number of bytes"},
+      {{"--service", "cart", "--trace-sample", "0.5"}, "--trace-sample needs --trace-to"},
+      {{"--service", "cart", "--trace-to", "zipkin=h:1"}, "write zipkin=http://localhost:9411"},
+      {{"--service", "cart", "--tls-cert", "/c"}, "(--tls-cert) and its private key (--tls-key): give both"},
+      {{"--service", "cart", "--tls-client-ca", "/c"},
+       "(--tls-cert) and its private key (--tls-key): give both"},
+      {{"--service", "cart", "--peer-ca", "/a", "--peer-cert", "/c"},
+       "--peer-cert and --peer-key need each other"},
       {{"--service", "beside", "--store", "cache=unix:/a,unix:/b"}, "there are 1 and 2"},
       {{"check"}, "checked"},
   };
@@ -167,6 +189,30 @@ TEST(Host, RefusesWhatIsMissingOrWrong) {
     EXPECT_EQ(run.code, 104) << text;
     EXPECT_THAT(run.err + run.out, HasSubstr(text));
   }
+}
+
+TEST(Host, TimesAndSizesMayHaveUnits) {
+  const auto error = [](const std::string& flag, const char* value) {
+    return Say({"--service", "cart", "--trace-to", "memory", flag, value, "--shared", "11"}).err;
+  };
+  for (const char* flag :
+       {"--slo", "--trace-slow", "--shed-target", "--shed-interval", "--admission-target", "--hedge-after"}) {
+    EXPECT_THAT(error(flag, "999999h"), HasSubstr(Join(flag, ": 3599996400000 is not from 0"))) << "in ms";
+    EXPECT_THAT(error(flag, "5ms"), HasSubstr("--shared: 11 is not from 0 to 9"));
+  }
+  for (const char* flag : {"--drain", "--max-connection-idle", "--max-connection-age",
+                           "--max-connection-age-grace", "--resolve-interval"}) {
+    EXPECT_THAT(error(flag, "999999h"), HasSubstr(Join(flag, ": 3599996400 is not from 0"))) << "in seconds";
+    EXPECT_THAT(error(flag, "1m30s"), HasSubstr("--shared: 11"));
+  }
+  EXPECT_THAT(error("--max-message-bytes", "4GiB"), HasSubstr(": 4294967296 is not from 1 to 2147483647"));
+  EXPECT_THAT(error("--max-message-bytes", "4MB"), HasSubstr("--shared: 11"));
+}
+
+TEST(Host, ACommandThatCannotConnectFails) {
+  const HostRun run = Say({"far"});
+  EXPECT_EQ(run.code, 1) << "its command line is right";
+  EXPECT_THAT(run.err, HasSubstr("nobody"));
 }
 
 TEST(Host, ACommandThatFindsBrokenDataEndsWithACodeOfItsOwn) {

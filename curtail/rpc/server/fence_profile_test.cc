@@ -99,6 +99,13 @@ TEST_F(FenceProfile, YieldsToTheLimitsOfTheOptions) {
   EXPECT_EQ(Limits(), "test.Users+test.Posts 9, test.Posts 19") << "28 permits, of which the rest is its own";
 }
 
+TEST_F(FenceProfile, RefusesALimitOfAServiceThatNoMethodCalls) {
+  options_.fence = {.mode = FenceMode::kStrict, .limits = {{{"test.Post"}, 4}}};
+  const auto server = Start(ProfileJson(profile_).value());
+  EXPECT_THAT(Message(server.status()),
+              HasSubstr("--fence-limit: this service does not call test.Post; did you mean \"test.Posts\"?"));
+}
+
 TEST_F(FenceProfile, ServesAPolicyToo) {
   options_.policy = "mutune";
   EXPECT_EQ(Limits(), "test.Users+test.Posts 4, test.Posts 6");

@@ -143,6 +143,7 @@ absl::Status ServerCore::Run() {
     for (ServedMethod* method : parts_.methods.InOrder()) {
       parts_.fence->AddMethod(method->path, method->handler, method->calls, &method->kind);
     }
+    if (absl::Status known = parts_.fence->CheckLimits(); !known.ok()) return known;
   }
   if (absl::Status started = StartExecutor(); !started.ok()) return started;
   std::vector<CallObserver*> observers = options_.observers;
