@@ -308,6 +308,7 @@ size_t UsualHeldBytes(const std::string& root) {
 }
 
 absl::StatusOr<std::unique_ptr<Gateway>> Gateway::Start(GatewayOptions options, Catalog catalog) {
+  if (absl::Status good = CheckOptions(options); !good.ok()) return good;
   if (absl::Status keys = internal::MakeKeys(&options.forward_headers); !keys.ok()) return keys;
   options.channel.stream_window_bytes = std::min(options.channel.stream_window_bytes, kTargetWindow);
   if (const std::vector<std::string> methods = catalog.IdempotentMethods();

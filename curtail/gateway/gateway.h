@@ -74,6 +74,10 @@ struct GatewayOptions {
   Nanos request_timeout = std::chrono::seconds(10);  // from a request's first byte to its last
 };
 
+// Checks the names and addresses in `options`; connects to nothing. Errors: INVALID_ARGUMENT, which
+// names the flag of curtail-gateway.
+[[nodiscard]] absl::Status CheckOptions(const GatewayOptions& options);
+
 struct GatewayStats {
   uint64_t connections = 0;  // open
   uint64_t requests = 0;     // taken
@@ -91,8 +95,8 @@ class Gateway {
  public:
   // Serves the methods of `catalog`, which the target has. A google.api.http rule that cannot be
   // mapped is left out, and named in the log.
-  // Errors: those of Listen() (transport/socket.h); INVALID_ARGUMENT for a header that may not be
-  // forwarded, a service that is not in the catalog, or a file that is wrong or at a method's path.
+  // Errors: those of CheckOptions() and Listen() (transport/socket.h); INVALID_ARGUMENT for a service
+  // that is not in the catalog, or a file that is wrong or at a method's path.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<Gateway>> Start(GatewayOptions options,
                                                                       Catalog catalog);
   // Stops at once, if Stop() was not called.

@@ -60,7 +60,8 @@ TEST_F(GatewayTest, ErrorsAreJsonWithTheirHttpStatus) {
                             "pageSize=99999999999", "tag=%ff", "author.nothing=x"}) {
     EXPECT_THAT(Ask(Join("GET /v1/shelves/1/books?", query)), StartsWith("HTTP/1.1 400")) << query;
   }
-  EXPECT_THAT(Ask("POST /library.Library/GetBook", "{"), StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(Ask("POST /library.Library/GetBook", "{"),
+              AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("in JSON: "), Not(HasSubstr("\\n"))));
   EXPECT_THAT(Ask("POST /library.Library/GetBook", R"({"nothing":1})"),
               AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("nothing")));
   EXPECT_THAT(Ask("GET /v1/shelves/1/books", "{}"), StartsWith("HTTP/1.1 400"))
@@ -365,6 +366,38 @@ TEST_F(GatewayTest, WrongOptionsAreErrors) {
   EXPECT_EQ(Gateway::Start(options_, *catalog).status().code(), absl::StatusCode::kAlreadyExists);
   options_.services = {"library.Librarian"};
   EXPECT_EQ(Gateway::Start(options_, *catalog).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(GatewayOptions, ErrorsNameTheFlagAndTheRightForm) {
+  const auto error = [](auto change) {
+    GatewayOptions options{.target = "127.0.0.1:1"};
+    change(options);
+    return std::string(Message(CheckOptions(options)));
+  };
+  const auto origin = [&](const char* text) {
+    return error([&](GatewayOptions& o) { o.allowed_origins = {text}; });
+  };
+  const auto host = [&](const char* text) {
+    return error([&](GatewayOptions& o) { o.allowed_hosts = {text}; });
+  };
+  const auto header = [&](const char* text) {
+    return error([&](GatewayOptions& o) { o.forward_headers = {text}; });
+  };
+  EXPECT_EQ(error([](GatewayOptions&) {}), "");
+  for (const char* good : {"*", "null", "https://app.example", "http://localhost:3000", "app://one"})
+    EXPECT_EQ(origin(good), "");
+  EXPECT_EQ(origin("app.example"),
+            "--allow-origin: \"app.example\" is not an origin; write https://app.example");
+  EXPECT_EQ(origin("https://a/path"), "--allow-origin: \"https://a/path\" is not an origin; write https://a");
+  for (const char* good : {"*", "app.example:443", "[::1]"}) EXPECT_EQ(host(good), "");
+  EXPECT_EQ(host("a b"), "--allow-host: \"a b\" is not the name of a host; write app.example");
+  EXPECT_EQ(header("te"), "--forward-header: te is HTTP's or gRPC's own; leave it out");
+  EXPECT_THAT(header("Author ization"), StartsWith("--forward-header: \"author ization\" is not the name"));
+  EXPECT_THAT(error([](GatewayOptions& o) { o.channel.balancer = "rr"; }),
+              StartsWith("--balancer: there is no balancer \"rr\"; there are "));
+  EXPECT_THAT(error([](GatewayOptions& o) { o.target = "127.0.0.1:1,127.0.0.1"; }),
+              HasSubstr("\"127.0.0.1\" is not a numeric address"));
+  EXPECT_THAT(error([](GatewayOptions& o) { o.listen = "8000"; }), StartsWith("--listen: "));
 }
 
 TEST_F(GatewayTest, ServesHealthAndReflectionOnlyIfAsked) {

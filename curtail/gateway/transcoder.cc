@@ -311,7 +311,8 @@ absl::StatusOr<Transcoder::Match> Transcoder::Find(std::string_view verb, std::s
     others += Join(others.empty() ? "" : ", ", route.verb);
   }
   if (!others.empty()) return absl::UnimplementedError(others);
-  return absl::NotFoundError(Join("there is nothing at ", path.substr(0, 200)));
+  return absl::NotFoundError(
+      Join("there is no method at ", path.substr(0, 200), "; methods are at /package.Service/Method"));
 }
 
 bool IsMediaType(std::string_view content_type, std::string_view type) {
@@ -344,8 +345,9 @@ absl::StatusOr<std::string> Transcoder::Request(const Match& match, std::string_
   } else if (const auto parsed =
                  pb::util::JsonToBinaryString(impl_->resolver.get(), UrlOf(type), json, &bytes);
              !parsed.ok()) {
+    const std::string why(parsed.message());  // a picture of the place may follow on lines of its own
     return absl::InvalidArgumentError(Join("the body is not a valid ", std::string_view(type.full_name()),
-                                           " in JSON: ", std::string(parsed.message())));
+                                           " in JSON: ", why.substr(0, why.find('\n'))));
   }
   if (match.bindings.empty() && query.empty() && !form) return bytes;
   const std::unique_ptr<pb::Message> message(impl_->factory.GetPrototype(&type)->New());

@@ -70,17 +70,33 @@ def check_answers(address):
 
 
 def check_refuses(gateway, server_address, address):
-    refused = subprocess.run([gateway, server_address, "--listen", address], text=True, capture_output=True,
-                             timeout=MAX_WAIT_S, check=False)
-    assert refused.returncode == 104 and "in use" in refused.stderr, refused
-    dead = subprocess.run([gateway, "127.0.0.1:1"], text=True, capture_output=True, timeout=MAX_WAIT_S, check=False)
-    assert dead.returncode == 104 and "Is the server running?" in dead.stderr, dead
-    wrong = subprocess.run([gateway, server_address, "--timeout", "soon"], text=True, capture_output=True,
-                           timeout=MAX_WAIT_S, check=False)
-    assert wrong.returncode == 104 and "--timeout" in wrong.stderr, wrong
-    nothing = subprocess.run([gateway, server_address, "--max-held", "0"], text=True, capture_output=True,
-                             timeout=MAX_WAIT_S, check=False)
-    assert nothing.returncode == 104 and "--max-held" in nothing.stderr, nothing
+    with tempfile.NamedTemporaryFile("w", suffix=".proto") as empty:
+        empty.write('syntax = "proto3";')
+        empty.flush()
+        for words, error in (
+            ((server_address, "--listen", address), "in use"),
+            (("127.0.0.1:1",), "cannot read the methods of 127.0.0.1:1: "),
+            (("127.0.0.1:1",), "; is the server running?"),
+            ((server_address, "--tls"), "; leave --tls out"),
+            ((server_address, "--timeout", "soon"), '--timeout: "soon" is not a time above 0'),
+            ((server_address, "--timeout", "0s"), '--timeout: "0s" is not a time above 0'),
+            ((server_address, "--max-held", "0"), "--max-held: 0 is not from 65536 to"),
+            ((server_address, "--max-held", "64KB"), "--max-held: 64000 is not from 65536 to"),
+            ((server_address, "--max-body", "4MX"), '--max-body: "4MX" is not a number of bytes'),
+            ((server_address, "--max-rate", "0"),
+             "--max-rate: 0 is not a rate; write more than 0, or leave the flag out"),
+            ((server_address, "--max-requests", "-1"), "--max-requests: -1 is not from 1 to 1000000000"),
+            ((server_address, "--max-connections", "0"), "--max-connections: 0 is not from 1 to 1000000000"),
+            ((server_address, "--ca-file", "c.pem"), "--ca-file needs --tls"),
+            ((server_address, "--allow-origin", "app.example"), "write https://app.example"),
+            ((server_address, "--balancer", "rr"), '--balancer: there is no balancer "rr"'),
+            ((server_address, "--alow-host", "x"), 'did you mean "--allow-host"?\n'),
+            ((server_address, "127.0.0.1:2"), "write several servers as one word, HOST:PORT,HOST:PORT"),
+            ((server_address, "--proto", empty.name), "has no service; give the .proto file that declares one"),
+        ):
+            refused = subprocess.run([gateway, *words], text=True, capture_output=True, timeout=MAX_WAIT_S, check=False)
+            assert refused.returncode == 104, (words, refused)
+            assert refused.stderr.startswith("curtail-gateway: ") and error in refused.stderr, (words, refused)
 
 
 def check_tls(gateway, server_address):

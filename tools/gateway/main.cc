@@ -11,6 +11,8 @@
 #include <thread>
 
 #include "absl/time/time.h"
+#include "curtail/base/internal/flag_error.h"
+#include "curtail/base/internal/flag_units.h"
 #include "curtail/base/log.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/terminal.h"
@@ -25,6 +27,7 @@ namespace {
 constexpr int kBadConfiguration = 104;
 constexpr uint64_t kLeastHeld = 64u << 10;
 constexpr uint64_t kMostHeld = uint64_t{1} << 53;
+constexpr uint64_t kMostAtOnce = 1'000'000'000;
 constexpr Nanos kCatalogTimeout = std::chrono::seconds(5);
 constexpr Nanos kResolveInterval = std::chrono::seconds(5);  // as the services of a cluster
 
@@ -47,6 +50,13 @@ struct Flags {
   bool tls = false;
   TlsOptions tls_options;
 };
+
+std::string CheckRate(std::string& text) {
+  if (ParseNumber(text).value_or(0) > 0) return "";
+  return Join(text.empty() ? "\"\"" : text, " is not a rate; write more than 0, or leave the flag out");
+}
+
+std::string ReadSize(std::string& text) { return curtail::internal::SizeToNumber(&text); }
 
 void AddFlags(CLI::App& app, Flags* f) {
   f->options.listen = "127.0.0.1:8000";
@@ -98,27 +108,33 @@ void AddFlags(CLI::App& app, Flags* f) {
       ->capture_default_str();
   app.add_option("--max-connections", f->options.max_connections,
                  "Beyond it a newcomer takes the place of a silent one")
+      ->check(CLI::Range(uint64_t{1}, kMostAtOnce))
       ->capture_default_str();
   app.add_option("--max-requests", f->options.max_requests, "In flight; more are answered 503")
+      ->check(CLI::Range(uint64_t{1}, kMostAtOnce))
       ->capture_default_str();
   app.add_option(
          "--max-rate", f->options.max_rate,
          "Calls that may begin a second, over all clients; more are answered 429 with Retry-After [no bound]")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Validator(&CheckRate, "POSITIVE"));
   app.add_option("--max-burst", f->options.max_burst, "With --max-rate: at once [those of a second]")
       ->check(CLI::Range(1.0, 1e9))
       ->needs("--max-rate");
   app.add_option("--max-body", f->options.http.max_body_bytes,
                  "Bytes of a request's body; longer ones get 413")
+      ->check(CLI::Range(uint64_t{0}, kMostHeld))
+      ->transform(CLI::Validator(&ReadSize, ""))
       ->capture_default_str();
   app.add_option("--max-held", f->options.max_held_bytes,
                  "Bytes over all connections: half for requests in flight, more get 503, and half for "
                  "unfinished requests and answers [256 MiB, or half of the memory limit if that is less]")
-      ->check(CLI::Range(kLeastHeld, kMostHeld));
+      ->check(CLI::Range(kLeastHeld, kMostHeld))
+      ->transform(CLI::Validator(&ReadSize, ""));
   app.add_option("--balancer", f->options.channel.balancer, "How calls spread over several servers")
       ->capture_default_str();
   app.add_flag("--tls", f->tls, "Speak TLS to the target");
-  app.add_option("--ca-file", f->tls_options.ca_file, "With --tls: the authorities to trust [the system's]");
+  app.add_option("--ca-file", f->tls_options.ca_file, "With --tls: the authorities to trust [the system's]")
+      ->needs("--tls");
   app.add_flag("--man")->description("Print the man page and stop: curtail-gateway --man | man -l -");
   app.add_option("--completion", "Print the completion of this shell and stop: bash, zsh or fish")
       ->check(CLI::IsMember({"bash", "zsh", "fish"}));
@@ -129,21 +145,35 @@ absl::StatusOr<Nanos> TimeOf(const std::string& flag, const std::string& text, b
   absl::Duration time;
   if (!absl::ParseDuration(text, &time) || time < absl::ZeroDuration() || time > absl::Hours(24) ||
       (time == absl::ZeroDuration() && !or_none)) {
-    return absl::InvalidArgumentError(Join(flag, " ", text, ": give a time such as 500ms, 30s or 5m"));
+    return absl::InvalidArgumentError(Join(flag, ": \"", text, "\" is not a time ",
+                                           or_none ? "from 0" : "above 0",
+                                           " to 24h; write 500ms, 30s or 5m"));
   }
   return absl::ToChronoNanoseconds(time);
 }
 
+// Returns what to do about a target that did not answer.
+std::string_view AdviceOn(const absl::Status& status) {
+  const auto says = [&](std::string_view words) {
+    return Message(status).find(words) != std::string_view::npos;
+  };
+  if (says("the server speaks TLS")) return "; add --tls";
+  if (says("not speak TLS")) return "; leave --tls out";
+  return says("refused") ? "; is the server running?" : "";
+}
+
 absl::StatusOr<Catalog> CatalogOf(const Flags& flags) {
-  if (!flags.protos.empty()) return Catalog::FromProtoFiles(flags.protos, flags.import_paths);
+  if (!flags.protos.empty()) {
+    absl::StatusOr<Catalog> catalog = Catalog::FromProtoFiles(flags.protos, flags.import_paths);
+    if (!catalog.ok() || !catalog->services().empty()) return catalog;
+    return absl::InvalidArgumentError(
+        Join(flags.protos.front(), " has no service; give the .proto file that declares one"));
+  }
   absl::StatusOr<Catalog> catalog =
       Catalog::FromServer(flags.options.target, flags.options.channel, kCatalogTimeout);
   if (catalog.ok()) return catalog;
-  const bool away = absl::IsUnavailable(catalog.status());
-  return absl::Status(
-      catalog.status().code(),
-      Join("cannot learn the methods of the target: ", Message(catalog.status()),
-           away ? ". Is the server running? One without reflection needs --proto FILE." : ""));
+  return absl::Status(catalog.status().code(), Join("cannot read the methods of ", flags.options.target, ": ",
+                                                    Message(catalog.status()), AdviceOn(catalog.status())));
 }
 
 // How long the gateway takes to end.
@@ -164,6 +194,7 @@ absl::StatusOr<std::unique_ptr<Gateway>> StartGateway(Flags& flags, Ending* endi
   flags.options.timeout = *timeout;
   flags.options.stream_timeout = *stream_timeout;
   *ending = {.linger = *linger, .drain = *drain_time};
+  if (absl::Status good = CheckOptions(flags.options); !good.ok()) return good;
   if (const ServerTlsOptions& front = flags.front_tls;
       !front.certificate_file.empty() || !front.key_file.empty() || !front.client_ca_file.empty()) {
     absl::StatusOr<std::shared_ptr<const ServerTls>> tls = ServerTls::Load(front);
@@ -206,6 +237,14 @@ std::string DocumentOf(const CLI::App& app, int argc, char** argv) {
   return "";
 }
 
+// Returns the error for a command line with words which the gateway does not know.
+std::string Unknown(const CLI::App& app) {
+  const std::string text = tool::UnknownWord(app.remaining(), {&app});
+  if (text.ends_with('?')) return text;
+  return Join(text, text.starts_with('-') ? "; see --help"
+                                          : "; write several servers as one word, HOST:PORT,HOST:PORT");
+}
+
 int Main(int argc, char** argv) {
   // Before any thread starts, so that the signals come to sigwait() alone.
   sigset_t signals;
@@ -224,16 +263,16 @@ int Main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    std::ostringstream help, complaint;
-    const int code = app.exit(error, help, complaint);
-    std::cout << HelpForTerminal(help.str());
+    if (error.get_exit_code() == 0) {
+      std::ostringstream help, nothing;
+      app.exit(error, help, nothing);
+      std::cout << HelpForTerminal(help.str());
+      return 0;
+    }
     const bool unknown = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
-    std::string text =
-        unknown ? Join("curtail-gateway: ", tool::UnknownWord(app.remaining(), {&app}), "; see --help")
-                : complaint.str();
-    while (text.ends_with('\n')) text.pop_back();
-    if (!text.empty()) Log(Severity::kError, text, {}, /*from=*/"");
-    return code == 0 ? 0 : kBadConfiguration;
+    const std::string text = unknown ? Unknown(app) : curtail::internal::PlainFlagError(error.what());
+    Log(Severity::kError, text, {}, "curtail-gateway");
+    return kBadConfiguration;
   }
   Ending ending;
   const absl::StatusOr<std::unique_ptr<Gateway>> gateway = StartGateway(flags, &ending);

@@ -6,11 +6,44 @@
 #include <utility>
 
 #include "curtail/base/strings.h"
+#include "curtail/exec/address.h"
+#include "curtail/rpc/client/balancer/balancer.h"
+#include "curtail/rpc/client/resolver/target.h"
 #include "curtail/rpc/transport/socket.h"
 #include "curtail/wire/http/http_host.h"
 #include "curtail/wire/metadata.h"
 
 namespace curtail::gateway::internal {
+
+namespace {
+
+constexpr char kKeyChars[] = "abcdefghijklmnopqrstuvwxyz0123456789-_.";
+
+// "https://app.example" for "app.example" and "https://app.example/path".
+absl::Status CheckAllowedOrigin(std::string_view origin) {
+  if (origin == "*" || origin == "null") return absl::OkStatus();
+  const size_t scheme = origin.find("://");
+  const size_t host = scheme == std::string_view::npos ? 0 : scheme + 3;
+  const size_t end = std::min(origin.find_first_of("/?# ", host), origin.size());
+  if (scheme != std::string_view::npos && scheme > 0 && end == origin.size() && end > host)
+    return absl::OkStatus();
+  const std::string_view meant = end > host ? origin.substr(0, end) : "app.example";
+  return absl::InvalidArgumentError(Join("--allow-origin: \"", origin, "\" is not an origin; write ",
+                                         meant.find("://") == std::string_view::npos ? "https://" : "",
+                                         meant));
+}
+
+absl::Status CheckAllowedHost(std::string_view host) {
+  constexpr char kHostChars[] =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.:[]%";  // with a port, or of IPv6
+  if (host == "*" || (!host.empty() && host.find_first_not_of(kHostChars) == std::string_view::npos)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      Join("--allow-host: \"", host, "\" is not the name of a host; write app.example"));
+}
+
+}  // namespace
 
 std::string_view HeaderOf(const HttpRequest& request, std::string_view key) {
   return request.headers.Find(key).value_or("");
@@ -70,8 +103,15 @@ absl::Status MakeKeys(std::vector<std::string>* headers) {
   for (std::string& header : *headers) {
     std::transform(header.begin(), header.end(), header.begin(),
                    [](unsigned char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+    if (header.empty() || header.find_first_not_of(kKeyChars) != std::string::npos) {
+      return absl::InvalidArgumentError(
+          Join("--forward-header: \"", header,
+               "\" is not the name of a header; names have letters, digits, -, _ "
+               "and ."));
+    }
     if (!wire::IsCustomKey(header)) {
-      return absl::InvalidArgumentError(Join("header \"", header, "\" cannot be forwarded as metadata"));
+      return absl::InvalidArgumentError(
+          Join("--forward-header: ", header, " is HTTP's or gRPC's own; leave it out"));
     }
   }
   return absl::OkStatus();
@@ -108,3 +148,25 @@ absl::StatusOr<Deadline> DeadlineOf(const HttpRequest& request, Nanos limit) {
 }
 
 }  // namespace curtail::gateway::internal
+
+namespace curtail::gateway {
+
+absl::Status CheckOptions(const GatewayOptions& options) {
+  const std::string& balancer = options.channel.balancer;
+  if (!curtail::internal::IsBalancer(balancer)) {
+    const absl::Status unknown = curtail::internal::MakeBalancer({.name = balancer}, {}).status();
+    return absl::InvalidArgumentError(Join("--balancer: ", Message(unknown)));
+  }
+  absl::Status status = curtail::internal::ParseTarget(options.target).status();
+  if (const absl::Status listen = Address::Resolve(options.listen).status(); !listen.ok()) {
+    status.Update(absl::InvalidArgumentError(Join("--listen: ", Message(listen))));
+  }
+  for (const std::string& origin : options.allowed_origins)
+    status.Update(internal::CheckAllowedOrigin(origin));
+  for (const std::string& host : options.allowed_hosts) status.Update(internal::CheckAllowedHost(host));
+  std::vector<std::string> headers = options.forward_headers;
+  status.Update(internal::MakeKeys(&headers));
+  return status;
+}
+
+}  // namespace curtail::gateway
