@@ -160,6 +160,7 @@ function(curtail_write_main name namespace main services commands)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${topology})
   file(STRINGS ${topology} title REGEX "^title: ")
   string(REGEX REPLACE "^title: *" "" title "${title}")
+  string(REPLACE "\\;" ";" title "${title}")  # file(STRINGS) escapes them
   set(declarations)
   set(entries)
   set(command_declaration)

@@ -64,7 +64,7 @@ absl::Status ReadNumberOptions(std::string_view text, std::span<const NumberOpti
 }
 
 absl::Status BadData(std::string_view text, std::string_view why) {
-  return absl::InvalidArgumentError(Join("data '", text, "': ", why));
+  return absl::InvalidArgumentError(Join("data \"", text, "\": ", why));
 }
 
 }  // namespace curtail

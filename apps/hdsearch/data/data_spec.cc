@@ -33,7 +33,7 @@ absl::StatusOr<DataSpec> ParseRaw(std::string_view text, std::string_view rest) 
   spec.format = Format::kRaw;
   const size_t comma = rest.rfind(',');
   if (comma == std::string_view::npos || comma == 0 || !rest.substr(comma + 1).starts_with("D=")) {
-    return BadData(text, "want raw:FILE,D=DIMENSION, e.g. raw:features.dat,D=2048");
+    return BadData(text, "write raw:FILE,D=DIMENSION, as in raw:features.dat,D=2048");
   }
   const NumberOption options[] = {{"D", &spec.dimension, 1, kMaxDimension}};
   const absl::Status read = ReadNumberOptions(rest.substr(comma + 1), options);
@@ -69,7 +69,7 @@ absl::StatusOr<DataSpec> DataSpec::Parse(std::string_view text) {
   } else {
     return BadData(
         text,
-        "want fashion-mnist, synthetic:N=..,D=.., raw:FILE,D=.., or a file that ends in .fvecs, .npy, "
+        "write fashion-mnist, synthetic:N=..,D=.., raw:FILE,D=.., or a file that ends in .fvecs, .npy, "
         ".idx[.gz] or -ubyte[.gz]");
   }
   return spec;

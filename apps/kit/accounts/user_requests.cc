@@ -22,8 +22,10 @@ std::string Listed(const std::vector<std::string_view>& mixes) {
 absl::StatusOr<ItemChoice> SendersOf(const UserWorkloadOptions& options,
                                      const std::vector<std::string_view>& mixes, size_t count) {
   if (std::ranges::find(mixes, options.mix) == mixes.end())
-    return absl::InvalidArgumentError(Join("mix is '", options.mix, "'; write ", Listed(mixes)));
-  return ParseItemChoice(options.users, count, options.seed);
+    return NoSuchValue("mix", options.mix, {mixes.begin(), mixes.end()});
+  absl::StatusOr<ItemChoice> senders = ParseItemChoice(options.users, count, options.seed);
+  if (senders.ok()) return senders;
+  return absl::Status(senders.status().code(), Join("--senders: ", Message(senders.status())));
 }
 
 AppRequests UserRequests(std::string service, std::string application, std::vector<std::string_view> mixes,

@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
@@ -28,9 +29,13 @@ absl::StatusOr<std::string> DataFolder(std::string_view application, const std::
   }
   std::error_code error;
   if (!folder.parent_path().empty()) std::filesystem::create_directories(folder.parent_path(), error);
-  if (mkdir(folder.c_str(), 0700) == 0 || std::filesystem::is_directory(folder, error))
-    return folder.string();
-  return absl::FailedPreconditionError(Join(folder.string(), " is not a folder, and cannot be made"));
+  if (mkdir(folder.c_str(), 0700) == 0) return folder.string();
+  const int why = errno;
+  if (std::filesystem::is_directory(folder, error)) return folder.string();
+  if (why == EEXIST)
+    return absl::FailedPreconditionError(Join("--data: ", folder.string(), " is not a folder"));
+  return absl::FailedPreconditionError(
+      Join("--data: cannot make ", folder.string(), ": ", std::generic_category().message(why)));
 }
 
 }  // namespace curtail::apps

@@ -32,8 +32,10 @@ absl::Status ForAll(const FillTarget& options, const std::string& what, uint64_t
     Channel channel(&client, options.target.address, *channel_options);
     for (size_t i = begin; i < end; ++i) {
       if (absl::Status status = step(i, channel); !status.ok()) {
-        return absl::Status(status.code(),
-                            Join(what, " ", i, " at ", options.target.address, ": ", Message(status)));
+        const bool named =
+            Message(status).starts_with(options.target.address);  // a connection's error names it
+        const std::string at = named ? "" : Join(" at ", options.target.address);
+        return absl::Status(status.code(), Join(what, " ", i, at, ": ", Message(status)));
       }
       progress.Add(1);
     }

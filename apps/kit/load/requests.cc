@@ -4,9 +4,22 @@
 #include <charconv>
 
 #include "absl/status/status.h"
+#include "curtail/base/internal/closest.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::apps {
+namespace {
+
+// "--mix"; "-k" for a name of one letter.
+std::string FlagOf(std::string_view name) { return Join(name.size() == 1 ? "-" : "--", name); }
+
+}  // namespace
+
+absl::Status NoSuchValue(std::string_view name, std::string_view value,
+                         const std::vector<std::string>& names) {
+  return absl::InvalidArgumentError(
+      Join(FlagOf(name), ": there is no ", name, " \"", value, "\"", internal::WriteHint(value, names)));
+}
 
 std::string RequestOptions::Text(std::string_view name, std::string_view otherwise) const {
   const auto found = own.find(name);
@@ -19,7 +32,7 @@ absl::StatusOr<uint64_t> RequestOptions::Number(std::string_view name, uint64_t 
   uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc() && end == text.data() + text.size()) return value;
-  return absl::InvalidArgumentError(Join(name, " is '", text, "'; write a number"));
+  return absl::InvalidArgumentError(Join(FlagOf(name), ": \"", text, "\" is not a whole number from 0"));
 }
 
 }  // namespace curtail::apps

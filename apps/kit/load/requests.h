@@ -37,6 +37,11 @@ struct RequestOptions {
   absl::StatusOr<uint64_t> Number(std::string_view name, uint64_t otherwise) const;
 };
 
+// Returns what is wrong with a value of the flag `name` that is none of `names`: "--mix: there is no mix \"mixd\"; did you
+// mean \"mixed\"?". INVALID_ARGUMENT.
+absl::Status NoSuchValue(std::string_view name, std::string_view value,
+                         const std::vector<std::string>& names);
+
 // An option that only this application has: a flag of the commands, "--queries", or "-k" for a name of one letter.
 struct AppOption {
   std::string name;

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <cstdio>
 
+#include "apps/kit/requests.h"
 #include "curtail/base/strings.h"
 #include "curtail/rpc/channel.h"
 #include "curtail/rpc/context.h"
@@ -18,7 +19,7 @@ absl::Status Maintain(const MaintainOptions& options) {
   MaintenanceJob job;
   MaintenanceJob::Kind kind = MaintenanceJob::UNSAID;
   if (!MaintenanceJob::Kind_Parse(name, &kind) || kind == MaintenanceJob::UNSAID)
-    return absl::InvalidArgumentError(Join("job is '", options.job, "'; write sums, index or books"));
+    return apps::NoSuchValue("job", options.job, {"sums", "index", "books"});
   job.set_kind(kind);
   const absl::StatusOr<ChannelOptions> channel_options = apps::ChannelOptionsOf(options.target);
   if (!channel_options.ok()) return channel_options.status();

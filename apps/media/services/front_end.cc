@@ -119,7 +119,7 @@ struct FrontEndService final : Media::CoroutineService {
 
 MadeService MakeFrontEnd(Env& env, const apps::DataOptions& data, const std::string& wrk2) {
   if (wrk2 != "on" && wrk2 != "off")
-    return absl::InvalidArgumentError(Join("--wrk2-without-authentication is '", wrk2, "'; write off or on"));
+    return absl::InvalidArgumentError(Join("--wrk2-without-authentication: \"", wrk2, "\" is not off or on"));
   auto sessions = apps::Sessions::Load(data, env.Stub<User>("user"));
   if (!sessions.ok()) return sessions.status();
   const apps::Sessions& kept = env.Keep(std::make_unique<apps::Sessions>(*std::move(sessions)));

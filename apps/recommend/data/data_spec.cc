@@ -53,7 +53,7 @@ absl::StatusOr<DataSpec> ParseColumns(std::string_view text, std::string_view re
   }
   spec.path = rest;
   if (spec.path.empty() || spec.user.empty() || spec.item.empty() || spec.rating.empty()) {
-    return BadData(text, "want csv:FILE,user=COLUMN,item=COLUMN,rating=COLUMN");
+    return BadData(text, "write csv:FILE,user=COLUMN,item=COLUMN,rating=COLUMN");
   }
   return spec;
 }
@@ -67,7 +67,7 @@ absl::StatusOr<DataSpec> DataSpec::Parse(std::string_view text) {
   if (ConsumePrefix(&rest, "csv:")) return ParseColumns(text, rest);
   if (text.empty()) {
     return BadData(
-        text, "want a file, csv:FILE,user=COLUMN,item=COLUMN,rating=COLUMN or synthetic:NAME=NUMBER,...");
+        text, "write a file, csv:FILE,user=COLUMN,item=COLUMN,rating=COLUMN or synthetic:NAME=NUMBER,...");
   }
   DataSpec spec;
   spec.text = spec.path = text;

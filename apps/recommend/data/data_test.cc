@@ -37,7 +37,7 @@ const std::vector<Rating> kThree = {{1, 31, 2.5f}, {1, 1029, 3}, {196, 242, 4.5f
 
 TEST(DataSpec, SaysWhatWouldBeRight) {
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"", "want a file"},
+      {"", "write a file"},
       {"synthetic:users=0", "users must be"},
       {"synthetic:users=10000001", "users must be 1 to 10000000"},
       {"synthetic:items=10000001", "items must be 1 to 10000000"},
@@ -49,9 +49,9 @@ TEST(DataSpec, SaysWhatWouldBeRight) {
       {"synthetic:noise=-1", "noise must be"},
       {"synthetic:noise=nan", "noise must be"},
       {"synthetic:rank=257", "rank must be"},
-      {"csv:ratings.csv", "want csv:FILE,user=COLUMN"},
-      {"csv:a,user=u,item=i", "want csv:FILE"},
-      {"csv:,user=u,item=i,rating=r", "want csv:FILE"},
+      {"csv:ratings.csv", "write csv:FILE,user=COLUMN"},
+      {"csv:a,user=u,item=i", "write csv:FILE"},
+      {"csv:,user=u,item=i,rating=r", "write csv:FILE"},
   };
   for (const auto& [text, says] : cases) {
     const absl::StatusOr<DataSpec> spec = DataSpec::Parse(text);

@@ -20,7 +20,7 @@ constexpr std::string_view kWordNetFolder = "/usr/share/wordnet";
 constexpr uint64_t kMaxWords = 10'000'000;
 
 absl::Status Bad(std::string_view text, std::string_view why) {
-  return BadData(text, Join(why, "; want ", kForms));
+  return BadData(text, Join(why, "; write ", kForms));
 }
 
 absl::StatusOr<DataSpec> ParseSynthetic(std::string_view text, std::string_view fields) {

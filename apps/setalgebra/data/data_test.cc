@@ -57,7 +57,7 @@ TEST(DataSpec, RefusesWhatItDoesNotUnderstand) {
         "synthetic:N=5,length=-1", "synthetic:N=5000000000"}) {
     const absl::Status status = DataSpec::Parse(bad).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << bad;
-    EXPECT_THAT(std::string(status.message()), HasSubstr("want wordnet")) << bad;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("write wordnet")) << bad;
   }
 }
 
