@@ -37,8 +37,9 @@ absl::Status FileError(std::string_view what, const std::string& file) {
   } else {
     return absl::InvalidArgumentError(Join(what, " \"", file, "\": ", std::strerror(errno)));
   }
-  const bool no_pem = ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
-  if (no_pem || ERR_GET_REASON(error) == ERR_R_PEM_LIB) {
+  const int lib = ERR_GET_LIB(error), code = ERR_GET_REASON(error);
+  if (code == ERR_R_PEM_LIB || (lib == ERR_LIB_PEM && code == PEM_R_NO_START_LINE) ||
+      (lib == ERR_LIB_X509 && code == X509_R_NO_CERTIFICATE_OR_CRL_FOUND)) {
     const absl::StatusOr<std::string> text = ReadWholeFile(file, kMaxPem);
     if (text.ok() && text->find("ENCRYPTED") != std::string::npos) {
       return absl::InvalidArgumentError(Join(what, " \"", file, "\" is encrypted; remove its password"));
