@@ -19,7 +19,8 @@ int AdminFailure(const absl::Status& status, std::string_view process, Console& 
     console.Error(text, "curtail ps lists what is up; a server of your own is given by its --admin address");
     return kBadConfig;
   }
-  if (absl::IsFailedPrecondition(status) || absl::IsInternal(status) || absl::IsPermissionDenied(status)) {  // says itself what to do
+  if (absl::IsFailedPrecondition(status) || absl::IsInternal(status) ||
+      absl::IsPermissionDenied(status)) {  // says itself what to do
     console.Error(text, "");
     return kFailed;
   }
