@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/kit/requests.h"
+#include "apps/kit/load/requests.h"
 
 #include <gmock/gmock.h>
 #include <google/protobuf/wrappers.pb.h>
@@ -13,7 +13,7 @@
 
 #include "apps/kit/accounts/user_requests.h"
 #include "apps/kit/data/folder.h"
-#include "apps/kit/fill.h"
+#include "apps/kit/load/fill.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/testing.h"
 #include "curtail/rpc/channel.h"

@@ -5,7 +5,7 @@
 #include <cctype>
 #include <cstdio>
 
-#include "apps/kit/requests.h"
+#include "apps/kit/load/requests.h"
 #include "curtail/base/strings.h"
 #include "curtail/rpc/channel.h"
 #include "curtail/rpc/context.h"
