@@ -37,6 +37,10 @@ class EchoServer final : public Events {
 class CountingClient final : public Events {
  public:
   void OnMessage(StreamId, void*, std::string&& message) override { reply.swap(message); }
+  void OnReply(StreamId, void*, std::string_view message) override {
+    reply.assign(message);
+    ++answered;
+  }
   void OnCallEnd(StreamId, void*, absl::Status&& status, Metadata&&) override { answered += status.ok(); }
   TimePoint now() override { return Now(); }
 

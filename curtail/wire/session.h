@@ -51,7 +51,7 @@ struct RequestHead {
 
 // An Events receives the peer's actions. `tag` is the owner's own pointer for the stream: for a
 // client the argument of StartCall(), for a server the result of OnRequest(). Every stream ends
-// with exactly one OnCallEnd.
+// with exactly one OnCallEnd or OnReply.
 class Events : public StreamEvents {
  public:
   // Server: a call begins. The returned tag comes with the stream's later events. It may be null.
@@ -66,6 +66,14 @@ class Events : public StreamEvents {
   virtual void OnMessage(StreamId, void* tag, std::string&& message) = 0;
   // Server: the client will send no more messages on this stream.
   virtual void OnRequestEnd(StreamId, void* /*tag*/) {}
+  // Client: a unary call (StartUnaryCall) has ended well. Its reply came in one piece, without
+  // metadata. The stream is over, so Cancel() does nothing. Unless the owner overrides it, calls
+  // the events of the parts, with a copy of the message.
+  virtual void OnReply(StreamId id, void* tag, std::string_view message) {
+    OnResponseHead(id, tag, {});
+    OnMessage(id, tag, std::string(message));
+    OnCallEnd(id, tag, absl::OkStatus(), {});
+  }
 };
 
 struct SessionOptions {

@@ -284,7 +284,8 @@ TEST(SessionRepeats, AnEventMayEndTheCallWithinAWholeRequest) {
 }
 
 // A client's session with calls that a server answers byte by byte.
-class RawClient {
+template <class Owner>
+class RawClientOf {
  public:
   StreamId Start() {
     const auto id = session.StartUnaryCall(Head(), "m", nullptr);
@@ -308,9 +309,10 @@ class RawClient {
   }
   void Greet() { ASSERT_TRUE(session.Receive(Frame(4, 0, 0, "")).ok()); }
 
-  Recorder events;
+  Owner events;
   Session session{Role::kClient, {}, &events};
 };
+using RawClient = RawClientOf<Recorder>;
 
 const std::string kHead = "\x88" + kGrpc;  // :status 200
 
@@ -352,7 +354,7 @@ TEST(SessionRepeats, RepliesThatAreNotWholeAreNoReplies) {
   EXPECT_EQ(client.events.late_events, 0);
 }
 
-TEST(SessionRepeats, AnEventMayEndTheCallWithinAWholeReply) {
+TEST(SessionRepeats, ACallIsOverWhenItsOwnerHearsOfAWholeReply) {
   for (const bool at_head : {true, false}) {
     RawClient client;
     client.Greet();
@@ -365,13 +367,64 @@ TEST(SessionRepeats, AnEventMayEndTheCallWithinAWholeReply) {
     }
     const CallLog& call = client.Call(kHead, Framed("r"), kNewest);
     EXPECT_EQ(call.ends, 1);
-    EXPECT_EQ(call.status.code(), absl::StatusCode::kCancelled);
-    EXPECT_THAT(call.messages, SizeIs(at_head ? 0 : 1));
+    EXPECT_TRUE(call.status.ok());
+    EXPECT_THAT(call.messages, ElementsAre("r"));
     client.events.on_head = nullptr;
     client.events.on_message = nullptr;
     EXPECT_TRUE(client.Call(kHead, Framed("r"), kNewest).status.ok());
     EXPECT_EQ(client.events.late_events, 0);
   }
+}
+
+// An owner that takes whole replies.
+class TakesReplies final : public Recorder {
+ public:
+  void OnReply(StreamId, void*, std::string_view message) override { replies.emplace_back(message); }
+  std::vector<std::string> replies;
+};
+
+TEST(SessionRepeats, AWholeReplyIsOneEvent) {
+  RawClientOf<TakesReplies> client;
+  client.Greet();
+  EXPECT_EQ(client.Call(kHead, Framed("1"), Literal('\x40', "grpc-status", "0")).ends, 1);
+  EXPECT_EQ(client.Call(kHead, Framed("2"), kNewest).ends, 1);  // its trailers are new
+  for (const std::string_view text : {"3", "", "5"}) {
+    const CallLog& call = client.Call(kHead, Framed(std::string(text)), kNewest);
+    EXPECT_FALSE(call.head);
+    EXPECT_EQ(call.ends, 0);
+  }
+  EXPECT_THAT(client.events.replies, ElementsAre("3", "", "5"));
+  EXPECT_EQ(client.session.open_streams(), 0u);
+  // A stream of messages has events for each part.
+  const auto stream = client.session.StartCall(Head(), nullptr);
+  ASSERT_TRUE(stream.ok());
+  client.session.EndRequest(*stream);
+  ASSERT_TRUE(client.session.Receive(client.Reply(*stream, kHead, Framed("6"), kNewest)).ok());
+  EXPECT_THAT(client.events.calls[*stream].messages, ElementsAre("6"));
+  EXPECT_EQ(client.events.calls[*stream].ends, 1);
+}
+
+TEST(SessionRepeats, AWholeReplyMayComeWhileItsRequestIsWritten) {
+  RawClient client;
+  client.Greet();
+  client.Call(kHead, Framed("r"), Literal('\x40', "grpc-status", "0"));
+  for (int again = 0; again < 2; ++again) client.Call(kHead, Framed("r"), kNewest);
+  const std::string request = Pattern(30000);
+  const auto id = client.session.StartUnaryCall(Head(), std::string(request), nullptr);
+  ASSERT_TRUE(id.ok());
+  Output output;
+  client.session.Gather(&output);
+  ASSERT_FALSE(output.pieces.empty());
+  ASSERT_TRUE(client.session.Receive(RawClient::Reply(*id, kHead, Framed("r"), kNewest)).ok());
+  EXPECT_TRUE(client.events.calls[*id].status.ok());
+  size_t lent = 0;
+  for (const Output::Piece& piece : output.pieces) {
+    EXPECT_EQ(piece.bytes, request.substr(lent, piece.bytes.size()));
+    lent += piece.bytes.size();
+  }
+  EXPECT_GT(lent, 0u);
+  EXPECT_EQ(client.session.queued_bytes(), 0u);
+  client.session.Written();
 }
 
 // The window of the connection is given back although each reply came in one step.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "curtail/base/string_bytes.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::internal {
@@ -187,17 +188,41 @@ void ClientConnection::OnCallUnprocessed(wire::StreamId, void* tag, std::string&
   if (call.message.empty()) call.message = std::move(message);
 }
 
+void ClientConnection::NoteGreeted() {
+  greeted_.store(true, std::memory_order_release);
+  counts_.answered.store(true, std::memory_order_relaxed);
+  if (shared_ != nullptr) shared_->down_until.store(0, std::memory_order_relaxed);
+}
+
+[[gnu::always_inline]] inline void ClientConnection::End(ClientCall& call) {
+  call.open_ = false;
+  if (!closed() && !call.cancelling_) {
+    call.arrived = arrived();
+    if (!greeted_.load(std::memory_order_relaxed)) [[unlikely]]
+      NoteGreeted();
+  }
+  if (call.has_credit_) [[unlikely]] {
+    credits_->AnswerCame(call.status.ok(), call.metadata.trailing);
+    Finish(call);
+    return SendWaiting();
+  }
+  Finish(call);
+}
+
+void ClientConnection::OnReply(wire::StreamId id, void* tag, std::string_view message) {
+  auto& call = *static_cast<ClientCall*>(tag);
+  if (call.stream != nullptr) [[unlikely]]
+    return Connection::OnReply(id, tag, message);
+  call.committed = call.replied_ = true;
+  AssignBytes(call.reply, message);
+  End(call);
+}
+
 void ClientConnection::OnCallEnd(wire::StreamId, void* tag, absl::Status&& status,
                                  wire::Metadata&& trailing) {
   auto& call = *static_cast<ClientCall*>(tag);
-  call.open_ = false;
   if (!impatient_.empty()) std::erase(impatient_, &call);
   if (!trailing.empty()) std::swap(call.metadata.trailing, trailing);
-  if (!closed() && !call.cancelling_ && !greeted_.load(std::memory_order_relaxed)) {
-    greeted_.store(true, std::memory_order_release);
-    counts_.answered.store(true, std::memory_order_relaxed);
-    if (shared_ != nullptr) shared_->down_until.store(0, std::memory_order_relaxed);
-  }
   if (call.status.ok()) {
     // A transport that fails does not say which server it led to.
     call.status = closed() ? absl::Status(status.code(), Join(target_, ": ", Message(status), goaway_why_))
@@ -206,13 +231,7 @@ void ClientConnection::OnCallEnd(wire::StreamId, void* tag, absl::Status&& statu
       call.status = absl::UnimplementedError("no message in answer to a unary call");
   }
   if (!call.status.ok()) call.reply.clear();
-  if (!closed() && !call.cancelling_) call.arrived = arrived();
-  if (call.has_credit_) [[unlikely]] {
-    credits_->AnswerCame(call.status.ok(), call.metadata.trailing);
-    Finish(call);
-    return SendWaiting();
-  }
-  Finish(call);
+  End(call);
 }
 
 void ClientConnection::OnGoaway(wire::StreamId, std::string_view why) {

@@ -107,10 +107,15 @@ class ClientConnection final : public Connection {
   void OnMessage(wire::StreamId id, void* tag, std::string&& message) override;
   void OnWritable(wire::StreamId id, void* tag) override;
   void OnCallUnprocessed(wire::StreamId id, void* tag, std::string&& message) override;
+  void OnReply(wire::StreamId id, void* tag, std::string_view message) override;
   void OnCallEnd(wire::StreamId id, void* tag, absl::Status&& status, wire::Metadata&& trailing) override;
   void OnGoaway(wire::StreamId last, std::string_view why) override;
   void Start(ClientCall& call);
   void Send(ClientCall& call);
+  // The stream of a call is over, and its outcome is there.
+  inline void End(ClientCall& call);
+  // Its server has answered a call.
+  void NoteGreeted();
   // The end of a call that Begin() began; the last touch of it.
   void Finish(ClientCall& call) {
     if (shared_ != nullptr) Count(call);

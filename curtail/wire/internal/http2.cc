@@ -16,7 +16,8 @@
 //   R2  So a stream may be closed while an event of it runs. Close() takes it out of the table, after which no frame
 //       finds it; its memory is given back by Reap(), which runs between frames and between events only. Code that
 //       has called an event looks at s->closed before it goes on with s, and at broken_ before the next frame.
-//   R3  Finish() is the only caller of OnCallEnd, once for each stream the owner knows.
+//   R3  Finish() is the only caller of OnCallEnd, once for each stream the owner knows; but a layer may EndQuietly() a
+//       stream and tell its owner by an event of its own.
 //   R4  Frames enter out_ in the order in which they are encoded, because HPACK requires it; so nothing encoded is
 //       ever taken back. A short message goes straight from the caller's string into out_: one copy.
 //   R5  A reply is over for the peer with its last frame; the owner hears so (OnCallEnd) from the Pull() that takes
@@ -100,14 +101,8 @@ Http2::~Http2() {
 
 void Http2::Finish(Stream* s, absl::Status&& status, Metadata&& trailing) {
   if (s->done) return;
-  s->done = true;
-  held_bytes_ -= s->reader.held_bytes();
-  head_bytes_ -= s->head_bytes;
-  s->reader.Reset();
-  queued_bytes_ -= DropQueue(s);
-  if (!s->known) return;
-  --open_streams_;
-  events_->OnCallEnd(s->id, s->tag, std::move(status), std::move(trailing));
+  EndQuietly(s);
+  if (s->known) events_->OnCallEnd(s->id, s->tag, std::move(status), std::move(trailing));
 }
 
 void Http2::FinishUnprocessed(Stream* s, absl::Status&& status) {

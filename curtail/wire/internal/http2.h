@@ -164,6 +164,15 @@ class Http2 {
   }
   // The one place that calls OnCallEnd. Drops what is queued and held.
   void Finish(Stream* s, absl::Status&& status, Metadata&& trailing = {});
+  // Finish() but for OnCallEnd. REQUIRES: not done.
+  void EndQuietly(Stream* s) {
+    s->done = true;
+    held_bytes_ -= s->reader.held_bytes();
+    head_bytes_ -= s->head_bytes;
+    s->reader.Reset();
+    queued_bytes_ -= DropQueue(s);
+    if (s->known) --open_streams_;
+  }
   // After the last frame of a reply: the call ends with the next Pull().
   void Leave(Stream* s);
 

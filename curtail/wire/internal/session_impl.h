@@ -148,13 +148,12 @@ class Session::Impl final : public internal::Http2 {
   bool IsWorthKnowing(std::string_view block) const;
   void Remember(std::string_view block, KnownBlock* known) const;
   size_t TakeWhole(const internal::FrameHeader& header, std::string_view bytes) override;
-  size_t TakeReply(const internal::FrameHeader& header, std::string_view bytes);
-  void TakeReply(Stream* s, std::string_view message);
-  size_t TakeRequest(const internal::FrameHeader& header, std::string_view bytes, const KnownBlock& head);
-  static internal::FrameHeader DataOf(StreamId stream, std::string_view bytes, uint8_t flags);
-  // The block of the frame at the front of `bytes`, if it is HEADERS that came before.
-  const KnownBlock* KnownHeaders(const internal::FrameHeader& header, std::string_view bytes,
-                                 uint8_t flags) const;
+  // The frames of one call behind its head, at the front of `bytes`. Return as TakeWhole().
+  inline size_t TakeReply(StreamId id, std::string_view bytes);
+  size_t TakeRequest(StreamId id, const KnownBlock& head, std::string_view bytes);
+  // The block of a whole frame, if that is HEADERS that came before; else null.
+  inline const KnownBlock* KnownHeaders(const internal::FrameHeader& header, const char* frame,
+                                        uint8_t flags) const;
 
   // session_receive.cc
   // The owner has message_.

@@ -24,22 +24,26 @@ namespace {
 constexpr size_t kMaxKnownBlock = 64;
 constexpr size_t kMaxKnownText = 256;
 
-// As ==, of short texts that mostly are the same.
-bool Same(std::string_view a, std::string_view b) {
-  const size_t size = a.size();
-  if (size != b.size()) return false;
-  if (size > 16 || size < 8) {
-    if (size > 16) return a == b;
-    bool same = true;
-    for (size_t i = 0; i < size; ++i) same &= a[i] == b[i];
-    return same;
-  }
+// True if both begin and end with the same Word. REQUIRES: of one size, at least a Word's.
+template <class Word>
+bool SameEnds(std::string_view a, std::string_view b) {
   const auto word = [](const char* at) {
-    uint64_t value;
+    Word value;
     std::memcpy(&value, at, sizeof value);
     return value;
   };
-  return word(a.data()) == word(b.data()) && word(a.data() + size - 8) == word(b.data() + size - 8);
+  const size_t last = a.size() - sizeof(Word);
+  return word(a.data()) == word(b.data()) && word(a.data() + last) == word(b.data() + last);
+}
+
+// As ==, of short texts that mostly are the same.
+[[gnu::always_inline]] inline bool Same(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  if (a.size() > 2 * sizeof(uint64_t)) return a == b;
+  if (a.size() >= sizeof(uint64_t)) return SameEnds<uint64_t>(a, b);
+  if (a.size() >= sizeof(uint32_t)) return SameEnds<uint32_t>(a, b);
+  if (a.size() >= sizeof(uint16_t)) return SameEnds<uint16_t>(a, b);
+  return a.empty() || a[0] == b[0];
 }
 
 }  // namespace
@@ -145,85 +149,81 @@ void Session::Impl::Remember(std::string_view block, KnownBlock* known) const {
 
 // ----- whole calls ----------------------------------------------------------------------------------------
 
-const Session::Impl::KnownBlock* Session::Impl::KnownHeaders(const FrameHeader& header,
-                                                             std::string_view bytes, uint8_t flags) const {
+namespace {
+
+// The header of the frame at the front of `bytes`, if the frame is whole; else one of a stream that no frame has.
+[[gnu::always_inline]] inline FrameHeader WholeFrame(std::string_view bytes) {
+  constexpr FrameHeader kNone{.stream = -1};
+  if (bytes.size() < kFrameHeaderBytes) return kNone;
+  const FrameHeader header = FrameHeader::Parse(bytes.data());
+  return bytes.size() - kFrameHeaderBytes >= header.length ? header : kNone;
+}
+
+size_t BytesOf(const FrameHeader& header) { return kFrameHeaderBytes + header.length; }
+
+}  // namespace
+
+[[gnu::always_inline]] inline const Session::Impl::KnownBlock* Session::Impl::KnownHeaders(
+    const FrameHeader& header, const char* frame, uint8_t flags) const {
   if (header.type != FrameType::kHeaders || header.flags != flags || header.length == 0) return nullptr;
-  if (bytes.size() - kFrameHeaderBytes < header.length) return nullptr;
-  const std::string_view block = bytes.substr(kFrameHeaderBytes, header.length);
+  const std::string_view block(frame + kFrameHeaderBytes, header.length);
   const KnownBlock& known = KnownBlockFor(block);
   return known.generation == decoder_.generation() && Same(known.bytes, block) ? &known : nullptr;
 }
 
-size_t Session::Impl::TakeWhole(const FrameHeader& header, std::string_view bytes) {
-  if (known_blocks_ == nullptr) return 0;
-  const KnownBlock* const head = KnownHeaders(header, bytes, internal::kEndHeaders);
-  if (head == nullptr) return 0;
-  if (head->kind == KnownBlock::kPlainRequest) return TakeRequest(header, bytes, *head);
-  return head->kind == KnownBlock::kPlainHead ? TakeReply(header, bytes) : 0;
-}
-
-// The DATA frame at the front of `bytes`, if it is whole, and of the stream; else one of stream 0.
-FrameHeader Session::Impl::DataOf(StreamId stream, std::string_view bytes, uint8_t flags) {
-  if (bytes.size() < kFrameHeaderBytes) return {};
-  const FrameHeader data = FrameHeader::Parse(bytes.data());
-  const bool fits = data.type == FrameType::kData && data.flags == flags && data.stream == stream &&
-                    bytes.size() - kFrameHeaderBytes >= data.length;
-  return fits ? data : FrameHeader();
-}
-
-// Head and one message, which mostly come together.
-size_t Session::Impl::TakeRequest(const FrameHeader& header, std::string_view bytes, const KnownBlock& head) {
-  const size_t head_end = kFrameHeaderBytes + header.length;
-  const std::string_view rest = bytes.substr(head_end);
-  const FrameHeader data = DataOf(header.stream, rest, internal::kEndStream);
-  if (data.stream == 0 || !MayOpen(header.stream)) return 0;
-  const std::string_view message = rest.substr(kFrameHeaderBytes, data.length);
-  if (!MessageReader::IsWhole(message, options_.max_message_bytes) || !CountLast(0, data.length)) return 0;
+// One message, which mostly comes with the head.
+size_t Session::Impl::TakeRequest(StreamId id, const KnownBlock& head, std::string_view bytes) {
+  const FrameHeader data = WholeFrame(bytes);
+  if (data.type != FrameType::kData || data.flags != internal::kEndStream || data.stream != id) return 0;
+  const std::string_view content(bytes.data() + kFrameHeaderBytes, data.length);
+  if (!MayOpen(id) || !MessageReader::IsWhole(content, options_.max_message_bytes)) return 0;
+  if (!CountLast(0, data.length)) return 0;
   CountFrames(2);
-  NoteOpened(header.stream);
+  NoteOpened(id);
   Recall(head, /*whole=*/true);
   head_.metadata.Clear();
-  Stream* const s = AcceptStream(header.stream);
+  Stream* const s = AcceptStream(id);
   Begin(s);
   if (!s->closed && !s->done) {
-    AssignBytes(message_, message.substr(internal::kPrefixBytes));
+    AssignBytes(message_, content.substr(internal::kPrefixBytes));
     GiveMessage(s);
   }
   if (!s->closed && !s->done) OnRequestEnd(s);
-  return head_end + kFrameHeaderBytes + data.length;
+  return BytesOf(data);
 }
 
-// Head, one message, trailers.
-size_t Session::Impl::TakeReply(const FrameHeader& header, std::string_view bytes) {
-  const size_t head_end = kFrameHeaderBytes + header.length;
-  std::string_view rest = bytes.substr(head_end);
-  const FrameHeader data = DataOf(header.stream, rest, 0);
-  const size_t data_end = kFrameHeaderBytes + data.length;
-  if (data.stream == 0 || rest.size() < data_end + kFrameHeaderBytes) return 0;
-  const std::string_view message = rest.substr(kFrameHeaderBytes, data.length);
-  rest.remove_prefix(data_end);
-  const FrameHeader last = FrameHeader::Parse(rest.data());
-  const KnownBlock* const trailers = KnownHeaders(last, rest, internal::kEndHeaders | internal::kEndStream);
-  if (trailers == nullptr || trailers->kind != KnownBlock::kOkTrailers || last.stream != header.stream)
-    return 0;
-  Stream* const s = streams_.Find(header.stream);
-  if (s == nullptr || s->waiting || s->got_head || s->got_end || s->unusual || s->held) return 0;
-  if (!MessageReader::IsWhole(message, MessageLimit(s)) || !CountLast(s->uncredited, data.length)) return 0;
-  TakeReply(s, message.substr(internal::kPrefixBytes));
-  return head_end + data_end + kFrameHeaderBytes + last.length;
-}
-
-void Session::Impl::TakeReply(Stream* s, std::string_view message) {
+// One message, and trailers, of a request that has left whole.
+[[gnu::always_inline]] inline size_t Session::Impl::TakeReply(StreamId id, std::string_view bytes) {
+  const FrameHeader data = WholeFrame(bytes);
+  if (data.type != FrameType::kData || data.flags != 0 || data.stream != id) return 0;
+  const std::string_view content(bytes.data() + kFrameHeaderBytes, data.length);
+  bytes.remove_prefix(BytesOf(data));
+  const FrameHeader last = WholeFrame(bytes);
+  const KnownBlock* const trailers =
+      KnownHeaders(last, bytes.data(), internal::kEndHeaders | internal::kEndStream);
+  if (trailers == nullptr || trailers->kind != KnownBlock::kOkTrailers || last.stream != id) return 0;
+  Stream* const s = streams_.Find(id);
+  if (s == nullptr || !s->unary || !s->sent_end || s->got_head || s->unusual || s->held) return 0;
+  if (!MessageReader::IsWhole(content, MessageLimit(s)) || !CountLast(s->uncredited, data.length)) return 0;
   CountFrames(3);
-  s->got_head = true;
-  s->http_status = 200;
-  head_.metadata.Clear();
-  events_->OnResponseHead(s->id, s->tag, std::move(head_.metadata));
-  if (s->closed || s->done)
-    return;  // it has ended the call: the rest is ignored, as the reset will be on its way
-  AssignBytes(message_, message);
-  GiveMessage(s);
-  if (!s->closed && !s->done) OnReplyEnd(s, absl::OkStatus());
+  Close(s);
+  EndQuietly(s);  // R3
+  events_->OnReply(id, s->tag, content.substr(internal::kPrefixBytes));
+  return BytesOf(data) + BytesOf(last);
+}
+
+size_t Session::Impl::TakeWhole(const FrameHeader& header, std::string_view bytes) {
+  if (known_blocks_ == nullptr) return 0;
+  const KnownBlock* const head = KnownHeaders(header, bytes.data(), internal::kEndHeaders);
+  if (head == nullptr) return 0;
+  bytes.remove_prefix(BytesOf(header));
+  size_t taken = 0;
+  if (head->kind == KnownBlock::kPlainHead) {
+    taken = TakeReply(header.stream, bytes);
+  } else if (head->kind == KnownBlock::kPlainRequest) {
+    taken = TakeRequest(header.stream, *head, bytes);
+  }
+  return taken == 0 ? 0 : BytesOf(header) + taken;
 }
 
 }  // namespace curtail::wire
