@@ -79,7 +79,7 @@ bool Session::TookLong() { return impl_->TookLong(); }
 bool Session::Pull(std::string* out, size_t limit) { return impl_->Pull(out, limit); }
 bool Session::HasOutput() const { return impl_->HasOutput(); }
 std::string_view Session::Ready() const { return impl_->Ready(); }
-void Session::TookReady() { impl_->TookReady(); }
+bool Session::TookReady() { return impl_->TookReady(); }
 bool Session::Gather(Output* out, size_t limit) { return impl_->Gather(out, limit); }
 void Session::Written() { impl_->Written(); }
 
@@ -92,10 +92,7 @@ absl::StatusOr<StreamId> Session::StartCall(const RequestHead& head, void* tag) 
 absl::StatusOr<StreamId> Session::StartUnaryCall(const RequestHead& head, std::string&& message, void* tag) {
   if (const StreamId id = impl_->StartRepeated(head, message, tag); id != 0) [[likely]]
     return id;
-  absl::StatusOr<internal::Stream*> s = impl_->StartCall(head, tag);
-  if (!s.ok()) return s.status();
-  impl_->SendMessage(*s, std::move(message), /*last=*/true);
-  return (*s)->id;
+  return impl_->StartUnary(head, std::move(message), tag);
 }
 
 void Session::EndRequest(StreamId id) {

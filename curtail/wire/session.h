@@ -165,9 +165,10 @@ class Session {
   bool HasOutput() const;
   // All that Pull() would append, where it is, if nothing has to be made for that; else empty. Good
   // until the next call of any method. An owner that has taken all of it calls TookReady(), which
-  // calls the events that Pull() would. Pull() and Gather() append output that was not taken.
+  // calls the events that Pull() would and returns HasOutput(). Pull() and Gather() append output
+  // that was not taken.
   std::string_view Ready() const;
-  void TookReady();
+  bool TookReady();
   // The same for an `out` that is empty. Long messages are not copied: they are pieces, which the
   // session keeps until the owner calls Written(), and which end with the session. The next call of
   // Pull() or Gather() comes after Written().

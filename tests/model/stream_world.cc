@@ -37,7 +37,7 @@ bool Session::Gather(Output*, size_t) { return model::Link::Of(impl_->events).Pu
 void Session::Written() {}
 bool Session::HasOutput() const { return true; }
 std::string_view Session::Ready() const { return {}; }
-void Session::TookReady() { std::abort(); }
+bool Session::TookReady() { std::abort(); }
 // No message here is long.
 std::span<char> Session::Room(size_t) { return {}; }
 absl::Status Session::ReceivedInRoom(size_t) { std::abort(); }

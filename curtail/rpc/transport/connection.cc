@@ -168,7 +168,7 @@ bool Connection::TurnForRest(uint32_t bits) {
     return;
   // After a hang-up there is no more than the socket holds, and the peer is not made to wait.
   if ((bits & kRead) && connected_ && (!paused_ || (bits & kHangup))) ReadAll((bits & kHangup) != 0);
-  if (!closed_ && !blocked_ && MayWrite()) WriteAll();
+  if (!closed_ && !blocked_ && MayWrite() && !WriteReady()) WriteAll();
   if (!client_ && !closed_) Looked();
   if (!closed_ && session_.queued_bytes() > kMaxQueuedBytes) {
     Close(absl::UnavailableError("the peer asks for more than it takes"));
@@ -275,17 +275,14 @@ void Connection::ReadAll(bool hangup) {
   poller_->Rearm(fd_.get());  // there may be more: let other connections have a turn first
 }
 
-bool Connection::WriteReady() {
+[[gnu::always_inline]] inline bool Connection::WriteReady() {
   if (tls_ != nullptr || outgoing() > 0) return false;
   const std::string_view ready = session_.Ready();
   if (ready.empty()) return false;
   const ssize_t n = Send(fd_.get(), ready.data(), ready.size());
   if (n <= 0) return false;
   written_ += static_cast<uint64_t>(n);
-  if (static_cast<size_t>(n) == ready.size()) {
-    session_.TookReady();
-    return !session_.HasOutput();
-  }
+  if (static_cast<size_t>(n) == ready.size()) return !session_.TookReady();
   if (out_ == nullptr) out_ = Recycler<OutputBuffer>::Borrow();
   session_.Gather(&out_->output, kWriteChunk);
   out_->sent = static_cast<size_t>(n);
@@ -293,7 +290,6 @@ bool Connection::WriteReady() {
 }
 
 void Connection::WriteAll() {
-  if (WriteReady()) return;
   bool more = true;  // the session may have output
   while (true) {
     if (out_ == nullptr) out_ = Recycler<OutputBuffer>::Borrow();

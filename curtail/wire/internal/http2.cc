@@ -114,6 +114,7 @@ void Http2::FinishUnprocessed(Stream* s, absl::Status&& status) {
 
 const absl::Status& Http2::Broken(absl::Status why) {
   if (broken_.ok()) broken_ = std::move(why);
+  ending_ = true;
   return broken_;
 }
 
@@ -137,6 +138,33 @@ absl::Status Http2::TakePreface(std::string_view* bytes) {
   return Broken(absl::InvalidArgumentError("the peer speaks HTTP/1, not HTTP/2"));
 }
 
+// Its header first, which says how long it is.
+void Http2::TakeRest(std::string_view* bytes) {
+  for (size_t need = kFrameHeaderBytes; broken_.ok();) {
+    if (partial_.size() >= kFrameHeaderBytes) {
+      const FrameHeader header = FrameHeader::Parse(partial_.data());
+      need = kFrameHeaderBytes + header.length;
+      if (partial_.size() == need) {
+        OnFrame(header, std::string_view(partial_).substr(kFrameHeaderBytes));
+        Reap();
+        partial_.clear();
+        return Shrink(&partial_);
+      }
+      if (TooLong(header)) {
+        return ConnectionError(ErrorCode::kFrameSizeError, "a frame is longer than allowed");
+      }
+      if (partial_.size() == kFrameHeaderBytes && BeginData(header)) {
+        partial_.clear();
+        return TakeData(bytes);
+      }
+    }
+    const size_t take = std::min(bytes->size(), need - partial_.size());
+    if (take == 0) return;
+    partial_.append(bytes->substr(0, take));
+    bytes->remove_prefix(take);
+  }
+}
+
 absl::Status Http2::Receive(std::string_view bytes) {
   if (!broken_.ok()) return broken_;
   if (stalled_) [[unlikely]] {
@@ -147,33 +175,7 @@ absl::Status Http2::Receive(std::string_view bytes) {
     if (absl::Status status = TakePreface(&bytes); !status.ok()) return status;
   }
   if (data_left_ > 0) TakeData(&bytes);
-  // The rest of a frame that began earlier: its header first, which says how long it is.
-  for (size_t need = kFrameHeaderBytes; !partial_.empty() && broken_.ok();) {
-    if (partial_.size() >= kFrameHeaderBytes) {
-      const FrameHeader header = FrameHeader::Parse(partial_.data());
-      need = kFrameHeaderBytes + header.length;
-      if (partial_.size() == need) {
-        OnFrame(header, std::string_view(partial_).substr(kFrameHeaderBytes));
-        Reap();
-        partial_.clear();
-        Shrink(&partial_);
-        break;
-      }
-      if (TooLong(header)) {
-        ConnectionError(ErrorCode::kFrameSizeError, "a frame is longer than allowed");
-        break;
-      }
-      if (partial_.size() == kFrameHeaderBytes && BeginData(header)) {
-        partial_.clear();
-        TakeData(&bytes);
-        break;
-      }
-    }
-    const size_t take = std::min(bytes.size(), need - partial_.size());
-    if (take == 0) return absl::OkStatus();
-    partial_.append(bytes.substr(0, take));
-    bytes.remove_prefix(take);
-  }
+  if (!partial_.empty()) TakeRest(&bytes);
   while (broken_.ok() && !stalled_ && bytes.size() >= kFrameHeaderBytes) {
     const FrameHeader header = FrameHeader::Parse(bytes.data());
     if (header.length > kMaxFrameBytes && TooLong(header)) {

@@ -45,8 +45,7 @@ class Http2 {
   bool TookLong() { return std::exchange(took_long_, false); }
   // False: Pull() would give nothing and tell nothing, and Finished() is false.
   bool HasOutput() const {
-    if (!out_.empty() || !sendable_.empty() || !leaving_.empty() || !waiting_.empty()) return true;
-    return last_accepted_.has_value() || got_goaway_ || silent_ || !broken_.ok();
+    return !out_.empty() || !sendable_.empty() || !leaving_.empty() || !waiting_.empty() || ending_;
   }
   bool Pull(std::string* out, size_t limit);
   std::string_view Ready() const {
@@ -55,9 +54,10 @@ class Http2 {
       return {};
     return out_;
   }
-  void TookReady() {
+  bool TookReady() {
     out_.clear();
     Pulled();
+    return HasOutput();
   }
   bool Gather(Output* out, size_t limit);
   void Written() { lender_.Return(); }
@@ -105,24 +105,22 @@ class Http2 {
 
   // ----- for the layer --------------------------------------------------------------------------------------
 
-  bool takes_streams() const { return broken_.ok() && !got_goaway_ && !last_accepted_ && next_id_ > 0; }
+  bool takes_streams() const { return !ending_ && next_id_ > 0; }
   // True if a stream that is opened now need not wait.
   bool OpensAtOnce() const { return waiting_.empty() && opened_streams() < peer_max_streams_; }
   // Client: a stream that the owner knows. The layer sends its request, unless it is `waiting`.
   // REQUIRES: takes_streams()
   Stream* OpenStream(void* tag) {
-    const bool waits = !OpensAtOnce();
-    Stream* s = NewStream(next_id_);
-    next_id_ = next_id_ > static_cast<StreamId>(kMaxWindow) - 2 ? -1 : next_id_ + 2;
-    s->tag = tag;
-    s->known = true;
-    ++open_streams_;
-    s->waiting = waits;
-    if (waits) {
-      waiting_.Push(s);
-    } else {
-      last_opened_ = s->id;
-    }
+    if (OpensAtOnce()) return OpenAtOnce(tag);
+    Stream* const s = NextStream(tag);
+    s->waiting = true;
+    waiting_.Push(s);
+    return s;
+  }
+  // ... REQUIRES: OpensAtOnce().
+  Stream* OpenAtOnce(void* tag) {
+    Stream* const s = NextStream(tag);
+    last_opened_ = s->id;
     return s;
   }
   Stream* NewStream(StreamId id) {
@@ -247,6 +245,8 @@ class Http2 {
   void AppendQueued(size_t limit);
   // Bytes that Pull() or Gather() would hand out now.
   size_t ready() const { return out_.size() + lender_.lent_bytes; }
+  // Takes the rest of a frame of which partial_ is a part.
+  void TakeRest(std::string_view* bytes);
   // True if the frame is longer than we have said that we take.
   bool TooLong(const FrameHeader& header);
   // Takes DATA as it comes, from its header on; false: this frame is held until it is whole.
@@ -254,6 +254,15 @@ class Http2 {
   void TakeData(std::string_view* bytes);
 
   // http2_frames_out.cc
+  // Client: a stream of the next id.
+  Stream* NextStream(void* tag) {
+    Stream* const s = NewStream(next_id_);
+    next_id_ = next_id_ > static_cast<StreamId>(kMaxWindow) - 2 ? -1 : next_id_ + 2;
+    s->tag = tag;
+    s->known = true;
+    ++open_streams_;
+    return s;
+  }
   void SendSettings();
   void OpenWaiting();
   // Client: streams opened and not closed.
@@ -344,6 +353,7 @@ class Http2 {
   std::optional<StreamId> last_accepted_;
   bool pulled_ = false;  // the owner has had output, which may have reached the peer
   bool got_goaway_ = false;
+  bool ending_ = false;  // broken_, or a GOAWAY was sent or has come: no stream is opened any more
 
   Lender lender_;            // of messages that Gather() has handed out
   bool sent_reset_ = false;  // ever

@@ -378,7 +378,7 @@ void Http2::OnGoaway(const FrameHeader& header, std::string_view payload) {
     const std::string_view text = payload.substr(8, kMaxDebugBytes);
     why = Join(ErrorName(code), " ", absl::CHexEscape({text.data(), text.size()}));
   }
-  got_goaway_ = true;
+  got_goaway_ = ending_ = true;
   events_->OnGoaway(last, why);
   if (!is_client() || !broken_.ok()) return;
   for (StreamId id : streams_.Ids()) {

@@ -150,6 +150,7 @@ void Http2::AppendGoaway(StreamId last, ErrorCode code, std::string_view what) {
 void Http2::SendGoaway() {
   if (last_accepted_ || !broken_.ok()) return;
   last_accepted_ = is_client() ? 0 : last_opened_;
+  ending_ = true;
   AppendGoaway(*last_accepted_, ErrorCode::kNoError, {});
 }
 

@@ -55,6 +55,8 @@ class Session::Impl final : public internal::Http2 {
 
   // session_send.cc
   absl::StatusOr<Stream*> StartCall(const RequestHead& head, void* tag);
+  // StartCall() and SendMessage().
+  absl::StatusOr<StreamId> StartUnary(const RequestHead& head, std::string&& message, void* tag);
   // Sends a whole unary call whose fields were sent before. 0: it goes the way of all.
   StreamId StartRepeated(const RequestHead& head, std::string_view message, void* tag);
   void SendHead(Stream* s, const Metadata& metadata);

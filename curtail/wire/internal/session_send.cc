@@ -281,6 +281,14 @@ absl::StatusOr<Stream*> Session::Impl::StartCall(const RequestHead& head, void* 
   return s;
 }
 
+absl::StatusOr<StreamId> Session::Impl::StartUnary(const RequestHead& head, std::string&& message,
+                                                   void* tag) {
+  absl::StatusOr<Stream*> s = StartCall(head, tag);
+  if (!s.ok()) return s.status();
+  SendMessage(*s, std::move(message), /*last=*/true);
+  return (*s)->id;
+}
+
 StreamId Session::Impl::StartRepeated(const RequestHead& head, std::string_view message, void* tag) {
   const size_t bytes = kPrefixBytes + message.size();
   if (!is_client() || !takes_streams() || !OpensAtOnce() || !IsPlain(head)) return 0;
@@ -290,7 +298,7 @@ StreamId Session::Impl::StartRepeated(const RequestHead& head, std::string_view 
   const Nanos timeout = head.timeout.value_or(kNoTimeout);
   if (known == nullptr || timeout <= known->above || timeout > known->most) return 0;
   if (known->frame.generation != encoder_.generation()) return 0;
-  Stream* const s = OpenStream(tag);
+  Stream* const s = OpenAtOnce(tag);
   s->max_message_bytes = head.max_message_bytes;
   s->ending = s->unary = s->sent_end = true;
   const std::string& frame = known->frame.bytes;
