@@ -119,6 +119,7 @@ void Connection::Post(Op* op) {
 }
 
 void Connection::OnEvents(uint32_t events, TaskList* ready) {
+  if (events == 0) return Kick(kPosted, ready);
   uint32_t bits = kPosted;
   if (events & EPOLLIN) bits |= kRead;
   if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) bits |= kRead | kHangup;
@@ -128,18 +129,18 @@ void Connection::OnEvents(uint32_t events, TaskList* ready) {
 }
 
 void Connection::Kick(uint32_t bits, TaskList* ready) {
-  if (!strand_.Enter(bits)) return;
+  if (!strand_.Enter(&bits)) return;
   // A turn may drop the last reference but the poller's, which lasts until Close().
   std::shared_ptr<Connection> self;
   if (closed_) [[unlikely]]
     self = shared_from_this();
   do {
     ready_ = ready;
-    if (!Contain("a connection", [this] { Turn(strand_.Take()); })) Break();
+    if (!Contain("a connection", [this, bits] { Turn(bits); })) Break();
     ready_ = nullptr;
     if (closing_ != nullptr) [[unlikely]]
       self = std::move(closing_);
-  } while (!strand_.Leave());
+  } while (!strand_.Leave(&bits));
 }
 
 bool Connection::TurnForRest(uint32_t bits) {
@@ -216,31 +217,33 @@ bool Connection::FinishConnect() {
   return false;
 }
 
-[[gnu::always_inline]] inline ssize_t Connection::ReadSome(InputBuffer& buffer, bool first, bool* emptied,
-                                                           absl::Status* status) {
+[[gnu::always_inline]] inline absl::Status Connection::ReadSome(InputBuffer& buffer, bool first, ssize_t* n,
+                                                                bool* emptied) {
   std::span<char> room;
   if ((long_ || !first) && special_ == 0) room = session_.Room();
   const size_t most = room.empty() && !long_ && !dear_ ? kReadChunk : kReadLittle;
-  ssize_t n = 0;
   if (notes_arrivals_) [[unlikely]] {
-    n = ReceiveStamped(fd_.get(), room, {buffer.bytes, most}, &arrived_);
+    *n = ReceiveStamped(fd_.get(), room, {buffer.bytes, most}, &arrived_);
   } else if (room.empty()) {
-    n = Receive(fd_.get(), buffer.bytes, most);
+    *n = Receive(fd_.get(), buffer.bytes, most);
   } else {
     const iovec parts[] = {{room.data(), room.size()}, {buffer.bytes, most}};
-    n = readv(fd_.get(), parts, std::size(parts));
+    *n = readv(fd_.get(), parts, std::size(parts));
   }
-  if (n <= 0) return n;
+  if (*n <= 0) return absl::OkStatus();
   now_ = TimePoint();
-  const auto got = static_cast<size_t>(n);
+  const auto got = static_cast<size_t>(*n);
   received_ += got;
   *emptied = got < room.size() + most;
-  if (!room.empty()) *status = session_.ReceivedInRoom(std::min(got, room.size()));
-  if (got <= room.size() || !status->ok()) return n;
+  if (!room.empty()) {
+    if (absl::Status status = session_.ReceivedInRoom(std::min(got, room.size())); !status.ok())
+      return status;
+    if (got <= room.size()) return absl::OkStatus();
+  }
   const std::string_view bytes(buffer.bytes, got - room.size());
-  *status = special_ != 0 ? ReceiveSpecial(bytes) : session_.Receive(bytes);
+  absl::Status status = special_ != 0 ? ReceiveSpecial(bytes) : session_.Receive(bytes);
   if (long_ || bytes.size() >= kReadLittle) long_ = session_.TookLong() || (long_ && !room.empty());
-  return n;
+  return status;
 }
 
 void Connection::ReadAll(bool hangup) {
@@ -249,8 +252,8 @@ void Connection::ReadAll(bool hangup) {
   TimePoint end;
   for (size_t left = kMost; left > 0;) {
     bool emptied = false;
-    absl::Status status;
-    const ssize_t n = ReadSome(*buffer, /*first=*/left == kMost, &emptied, &status);
+    ssize_t n = 0;
+    const absl::Status status = ReadSome(*buffer, /*first=*/left == kMost, &n, &emptied);
     if (n == 0) return Lost("connection closed by the peer");
     if (n < 0) {
       if (errno == EINTR) continue;

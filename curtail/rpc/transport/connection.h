@@ -164,10 +164,10 @@ class Connection : public PollHandler,
   void RunPosted();
   bool FinishConnect();
   void ReadAll(bool hangup);
-  // One read, of a turn's `first` or later ones: long messages into their own memory, the rest into `buffer`. Returns
-  // what the system call does; `*emptied`: the socket has no more.
+  // One read, of a turn's `first` or later ones: long messages into their own memory, the rest into `buffer`. Sets `*n`
+  // to what the system call returns, and `*emptied` if the socket has no more. Returns what the session says of the bytes.
   struct InputBuffer;
-  inline ssize_t ReadSome(InputBuffer& buffer, bool first, bool* emptied, absl::Status* status);
+  inline absl::Status ReadSome(InputBuffer& buffer, bool first, ssize_t* n, bool* emptied);
   // False: WriteAll() would do nothing.
   bool MayWrite() const { return tls_ != nullptr || outgoing() > 0 || session_.HasOutput(); }
   void WriteAll();

@@ -6,9 +6,9 @@
 // and the holder does that work too before it lets go. (Combining, as in flat combining, Hendler et al., SPAA
 // 2010.)
 //
-// Thread safety: all methods from any thread, but Take() and Leave() only by the holder.
-// Memory ordering: what happened before Enter(bits) is visible to the holder whose Take() returns those bits;
-// what a holder did is visible to the next.
+// Thread safety: all methods from any thread, but Leave() only by the holder.
+// Memory ordering: what happened before Enter() is visible to the holder that gets its bits; what a holder did is visible
+// to the next.
 #pragma once
 
 #include <atomic>
@@ -18,23 +18,29 @@ namespace curtail::internal {
 
 class Strand {
  public:
-  // Leaves `bits` (not bit 31) for the holder. True: there was none, the caller now holds the strand and must
-  // run
-  //   do { work(Take()); } while (!Leave());
-  bool Enter(uint32_t bits) {
-    return (state_.fetch_or(bits | kHeld, std::memory_order_acq_rel) & kHeld) == 0;
+  // Leaves `*bits` (not bit 31) for the holder. True: there was none, and the caller now holds the strand and must run
+  //   do { work(bits); } while (!Leave(&bits));
+  bool Enter(uint32_t* bits) {
+    uint32_t idle = 0;
+    if (state_.compare_exchange_strong(idle, kHeld, std::memory_order_acq_rel)) return true;
+    if ((state_.fetch_or(*bits | kHeld, std::memory_order_acq_rel) & kHeld) != 0) return false;
+    *bits = Take();
+    return true;
   }
-  // The bits left since the last Take().
-  uint32_t Take() { return state_.exchange(kHeld, std::memory_order_acq_rel) & ~kHeld; }
-  // Lets go, unless new bits have come: then the caller still holds the strand.
-  bool Leave() {
-    uint32_t expected = kHeld;
-    return state_.compare_exchange_strong(expected, 0, std::memory_order_acq_rel);
+  // Lets go, unless new bits have come: these are in `*bits` then, and the caller still holds the strand.
+  bool Leave(uint32_t* bits) {
+    uint32_t held = kHeld;
+    if (state_.compare_exchange_strong(held, 0, std::memory_order_acq_rel)) return true;
+    *bits = Take();
+    return false;
   }
 
  private:
   static constexpr uint32_t kHeld = 1u << 31;
-  // Atomic: held bit and pending bits.
+
+  uint32_t Take() { return state_.exchange(kHeld, std::memory_order_acq_rel) & ~kHeld; }
+
+  // Atomic: held bit and pending bits; zero while nobody holds it.
   std::atomic<uint32_t> state_{0};
 };
 

@@ -11,14 +11,16 @@ namespace {
 
 TEST(Strand, FirstToEnterHoldsAndSeesItsBits) {
   Strand strand;
-  ASSERT_TRUE(strand.Enter(1));
-  EXPECT_FALSE(strand.Enter(2));
-  EXPECT_EQ(strand.Take(), 3u);
-  EXPECT_FALSE(strand.Enter(4));
-  EXPECT_FALSE(strand.Leave());
-  EXPECT_EQ(strand.Take(), 4u);
-  EXPECT_TRUE(strand.Leave());
-  EXPECT_TRUE(strand.Enter(8));
+  const auto enter = [&strand](uint32_t bits) { return strand.Enter(&bits); };
+  uint32_t bits = 1;
+  ASSERT_TRUE(strand.Enter(&bits));
+  EXPECT_EQ(bits, 1u);
+  EXPECT_FALSE(enter(2));
+  EXPECT_FALSE(enter(4));
+  EXPECT_FALSE(strand.Leave(&bits));
+  EXPECT_EQ(bits, 6u);
+  EXPECT_TRUE(strand.Leave(&bits));
+  EXPECT_TRUE(enter(8));
 }
 
 // Property: work on the strand is mutually exclusive, and everything posted before an Enter() is done by some
@@ -32,11 +34,12 @@ void Hammer(int threads, int rounds) {
     pool.emplace_back([&] {
       for (int i = 0; i < rounds; ++i) {
         posted.fetch_add(1, std::memory_order_release);
-        if (!strand.Enter(1)) continue;
+        uint32_t bits = 1;
+        if (!strand.Enter(&bits)) continue;
         do {
-          strand.Take();
+          EXPECT_EQ(bits, 1u);
           done += posted.exchange(0, std::memory_order_acquire);
-        } while (!strand.Leave());
+        } while (!strand.Leave(&bits));
       }
     });
   }
