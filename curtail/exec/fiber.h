@@ -146,7 +146,8 @@ class FiberLoop {
   Fiber* Take();
   void Resume(Fiber* fiber);
   void TakeRemote();
-  void HandleEvents();
+  // `late`: timers may be due.
+  void HandleEvents(bool late);
   void ExpireTimers();
 
   const FiberOptions options_;

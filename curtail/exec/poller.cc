@@ -15,6 +15,7 @@
 
 #include "curtail/base/boundary.h"
 #include "curtail/exec/blocking.h"
+#include "curtail/exec/internal/calls_kernel.h"
 
 namespace curtail {
 namespace {
@@ -22,19 +23,29 @@ namespace {
 constexpr int kMaxEvents = 64;
 constexpr uint32_t kInterest = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 
-// Sets `*late` when `deadline` had passed.
-int EpollWait(int epoll_fd, epoll_event* events, Deadline deadline, bool* late) {
-  if (deadline.infinite()) return epoll_wait(epoll_fd, events, kMaxEvents, -1);
+int WaitMillis(int epoll_fd, epoll_event* events, int ms) {
+#if CURTAIL_CALLS_KERNEL
+  return static_cast<int>(syscall(SYS_epoll_pwait, epoll_fd, events, kMaxEvents, ms, nullptr, 0));
+#else
+  return epoll_wait(epoll_fd, events, kMaxEvents, ms);
+#endif
+}
+
+// Sets `*late` when `deadline` had passed, and clears `*precise` if the kernel counts in milliseconds alone.
+int EpollWait(int epoll_fd, epoll_event* events, Deadline deadline, bool* late, bool* precise) {
+  if (deadline.infinite()) return WaitMillis(epoll_fd, events, -1);
   const Nanos left = deadline == Deadline::At(TimePoint()) ? Nanos::zero() : deadline.Remaining();
   *late = left == Nanos::zero();
-  if (*late) return epoll_wait(epoll_fd, events, kMaxEvents, 0);
-  // epoll_wait counts in milliseconds, which would round every short wait up.
-  const timespec timeout = {.tv_sec = left.count() / 1'000'000'000, .tv_nsec = left.count() % 1'000'000'000};
-  const long n = syscall(SYS_epoll_pwait2, epoll_fd, events, kMaxEvents, &timeout, nullptr, 0);
-  // ENOSYS: a kernel before 5.11; EPERM: a container runtime that does not know the call.
-  if (n >= 0 || (errno != ENOSYS && errno != EPERM)) return static_cast<int>(n);
+  if (*late) return WaitMillis(epoll_fd, events, 0);
+  if (*precise) {  // milliseconds would round every short wait up
+    const timespec time = {.tv_sec = left.count() / 1'000'000'000, .tv_nsec = left.count() % 1'000'000'000};
+    const long n = syscall(SYS_epoll_pwait2, epoll_fd, events, kMaxEvents, &time, nullptr, 0);
+    // ENOSYS: a kernel before 5.11; EPERM: a container runtime that does not know the call.
+    if (n >= 0 || (errno != ENOSYS && errno != EPERM)) return static_cast<int>(n);
+    *precise = false;
+  }
   const int64_t ms = std::min<int64_t>((left.count() + 999'999) / 1'000'000, INT_MAX);
-  return epoll_wait(epoll_fd, events, kMaxEvents, static_cast<int>(ms));
+  return WaitMillis(epoll_fd, events, static_cast<int>(ms));
 }
 
 // The numbers that are in use. Never destroyed: pollers may outlive everything else.
@@ -135,7 +146,7 @@ void Poller::Wake() {
 
 bool Poller::Collect(Deadline deadline, std::vector<Ready>* ready, bool* late) {
   epoll_event events[kMaxEvents];
-  const int n = EpollWait(epoll_fd_, events, deadline, late);
+  const int n = EpollWait(epoll_fd_, events, deadline, late, &precise_);
   internal::event_clock.time = TimePoint();
   more_ = n == kMaxEvents;
   if (n <= 0) return false;

@@ -95,6 +95,7 @@ class Poller {
 
   // Owned by the thread that waits.
   bool more_ = false;
+  bool precise_ = true;  // false: the kernel counts waits in milliseconds
 
   // Atomic: set once, on first use.
   std::atomic<uint32_t> id_{kNoId};

@@ -13,14 +13,7 @@ namespace curtail {
 constinit thread_local BlockingWatcher* blocking_watcher = nullptr;
 constinit thread_local uint64_t waits_of_thread = 0;
 
-namespace {
-
-thread_local const WaitHint* current = nullptr;
-
-}  // namespace
-
-const WaitHint& CurrentWait() {
-  if (current != nullptr) return *current;
+const WaitHint& internal::WaitOutside() {
   // Threads that call without being called spread over the lanes by their identity.
   static thread_local const WaitHint outside{
       .thread_index = static_cast<uint32_t>(std::hash<std::thread::id>{}(std::this_thread::get_id()))};
@@ -31,8 +24,5 @@ void FlushBeforeWait() {
   const WaitHint& hint = CurrentWait();
   if (hint.outbox != nullptr && Fiber::Current() == nullptr) hint.outbox->Flush(hint.thread_index);
 }
-
-ScopedWait::ScopedWait(const WaitHint& hint) : before_(current) { current = &hint; }
-ScopedWait::~ScopedWait() { current = before_; }
 
 }  // namespace curtail

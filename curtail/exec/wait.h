@@ -43,8 +43,19 @@ struct WaitHint {
   bool receives = false;
 };
 
+namespace internal {
+
+inline constinit thread_local const WaitHint* current_wait = nullptr;
+// The hint of a thread that belongs to no pool.
+const WaitHint& WaitOutside();
+
+}  // namespace internal
+
 // The hint of the present thread. A thread outside of any pool sleeps when it waits.
-const WaitHint& CurrentWait();
+inline const WaitHint& CurrentWait() {
+  const WaitHint* const hint = internal::current_wait;
+  return hint != nullptr ? *hint : internal::WaitOutside();
+}
 
 // Sends the output that the present thread held back: call it before the thread sleeps (rule R5 of
 // executor.cc). Fibers need not, because their loop does.
@@ -53,8 +64,10 @@ void FlushBeforeWait();
 // Sets the present thread's hint for a scope.
 class ScopedWait {
  public:
-  explicit ScopedWait(const WaitHint& hint);
-  ~ScopedWait();
+  explicit ScopedWait(const WaitHint& hint) : before_(internal::current_wait) {
+    internal::current_wait = &hint;
+  }
+  ~ScopedWait() { internal::current_wait = before_; }
   ScopedWait(const ScopedWait&) = delete;
   ScopedWait& operator=(const ScopedWait&) = delete;
 

@@ -76,7 +76,7 @@ void Executor::StepFibers(Thread& self) {
     const bool yielded = self.loop_owner->yields() != yields;
     self.steps = yielded && !HasTime(self, 1) ? kBatch : self.steps + 1;
     self.fair = self.fair || yielded;  // F4
-    return;
+    if (!StillIdle(self)) return;
   }
   self.now = TimePoint();
   if (FlushHeld(self) && !StillIdle(self)) return;
@@ -89,8 +89,8 @@ void Executor::StepFibers(Thread& self) {
 // True if another Step() would find nothing but to wait: nothing has come while the mutex was free, and the thread owes
 // nobody a wake-up (S4).
 bool Executor::StillIdle(Thread& self) {
-  return kParts[self.role].receives && Settled(self) && !stopping_ && aside_.empty() &&
-         seats_[kResponders].empty() && reception_.order->ready() == 0 && !self.loop_owner->HasReady();
+  return reception_.order->ready() == 0 && !self.loop_owner->HasReady() && kParts[self.role].receives &&
+         Settled(self) && !stopping_ && aside_.empty() && seats_[kResponders].empty();
 }
 
 bool Executor::RunFibers(Thread& self, bool serving) {

@@ -322,10 +322,10 @@ void FiberLoop::RunReady() {
   }
 }
 
-void FiberLoop::HandleEvents() {
+void FiberLoop::HandleEvents(bool late) {
   for (const Poller::Ready& event : events_) event.Handle(nullptr);
   events_.clear();
-  ExpireTimers();
+  if (late) ExpireTimers();
 }
 
 void FiberLoop::ExpireTimers() {
@@ -347,14 +347,15 @@ void FiberLoop::Wait(const Parker& seat, uint32_t ticket, SpinBudget* spin) {
   } else if (!timers_.empty()) {
     deadline = Deadline::At(timers_.first().when());
   }
-  poller_->Wait(deadline, spin, &events_);
+  // A wait that events have ended reads no clock: if a timer is due by then, the next wait begins late.
+  const bool late = poller_->Wait(deadline, spin, &events_) || spin != nullptr || events_.empty();
   sleeping_.store(false, std::memory_order_relaxed);
-  HandleEvents();
+  HandleEvents(late);
 }
 
 void FiberLoop::Poll() {
   poller_->Wait(Deadline::At(TimePoint()), nullptr, &events_);
-  HandleEvents();
+  HandleEvents(/*late=*/true);
 }
 
 void FiberLoop::Rouse() {

@@ -17,18 +17,7 @@
 #include "curtail/base/clock.h"
 #include "curtail/base/internal/unique_fd.h"
 #include "curtail/exec/address.h"
-
-// Of tests/model the kernel is another.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(CURTAIL_MODEL)
-#define CURTAIL_CALLS_KERNEL 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define CURTAIL_CALLS_KERNEL 0
-#endif
-#endif
-#ifndef CURTAIL_CALLS_KERNEL
-#define CURTAIL_CALLS_KERNEL 1
-#endif
+#include "curtail/exec/internal/calls_kernel.h"
 
 namespace curtail::internal {
 
@@ -49,8 +38,7 @@ absl::StatusOr<UniqueFd> StartConnect(const Address& address, bool* connected);
 // The error a connection attempt ended with, 0 for success.
 int ConnectError(int fd);
 
-// recv() and send(), which does not raise SIGPIPE. glibc's let a thread be cancelled meanwhile, which costs more than
-// the rest of the call, and no thread here is cancelled. Builds with a sanitizer use glibc's.
+// recv() and send(), which does not raise SIGPIPE.
 inline ssize_t Receive(int fd, char* to, size_t size) {
 #if CURTAIL_CALLS_KERNEL
   return syscall(SYS_recvfrom, fd, to, size, 0, nullptr, nullptr);
