@@ -74,9 +74,7 @@ class Ids {
 
 }  // namespace
 
-uint32_t Poller::id() {
-  const uint32_t known = id_.load(std::memory_order_relaxed);
-  if (known != kNoId) return known;
+uint32_t Poller::TakeId() {
   MutexLock lock(mu_);
   if (id_.load(std::memory_order_relaxed) == kNoId) id_.store(Ids::Get().Take(), std::memory_order_relaxed);
   return id_.load(std::memory_order_relaxed);

@@ -59,7 +59,10 @@ class Poller {
   int fd() const { return epoll_fd_; }
   // A small number, unique among all pollers that were asked for theirs; free again once the poller
   // is gone.
-  uint32_t id();
+  uint32_t id() {
+    const uint32_t known = id_.load(std::memory_order_relaxed);
+    return known != kNoId ? known : TakeId();
+  }
 
   // Watches `fd` for input, output and hang-up, edge-triggered. Any thread.
   absl::Status Add(int fd, std::shared_ptr<PollHandler> handler);
@@ -84,6 +87,7 @@ class Poller {
   // Reads the events that are there, waiting at most until `deadline`. Returns true if any (a
   // wake-up included) came.
   bool Collect(Deadline deadline, std::vector<Ready>* ready, bool* late);
+  uint32_t TakeId();
   bool SpinUntil(Deadline deadline, const SpinBudget& spin, std::vector<Ready>* ready, bool* late);
 
   static constexpr uint32_t kNoId = ~uint32_t{0};

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "curtail/base/clock.h"
+#include "curtail/exec/internal/recycler.h"
 #include "curtail/rpc/client/outgoing_interception.h"
 #include "curtail/rpc/context.h"
 #include "curtail/rpc/transport/connection.h"
@@ -57,7 +58,15 @@ class ClientCall {
   // Makes the object ready for another call.
   void Reset();
   // Makes it ready for another attempt at the same call.
-  void ResetOutcome();
+  void ResetOutcome() {
+    status = absl::OkStatus();
+    head.timeout.reset();
+    EmptyForReuse(reply);
+    metadata.Clear();
+    arrived = TimePoint();
+    unprocessed = committed = no_credit = open_ = replied_ = cancelling_ = has_credit_ = false;
+    id_ = 0;
+  }
 
   // Gives it what is left until `deadline` at `now`, before which it is sent.
   void SetTimeout(Deadline deadline, TimePoint now) {

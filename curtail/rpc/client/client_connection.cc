@@ -89,16 +89,6 @@ void ClientCall::Reset() {
   EmptyForReuse(message);
 }
 
-void ClientCall::ResetOutcome() {
-  status = absl::OkStatus();
-  head.timeout.reset();
-  EmptyForReuse(reply);
-  metadata.Clear();
-  arrived = TimePoint();
-  unprocessed = committed = no_credit = open_ = replied_ = cancelling_ = has_credit_ = false;
-  id_ = 0;
-}
-
 void ClientConnection::HandleOp(Op* op) {
   auto* client_op = static_cast<ClientOp*>(op);
   ClientCall& call = *client_op->call;

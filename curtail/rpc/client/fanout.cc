@@ -28,19 +28,16 @@ constexpr Nanos kSoon = std::chrono::milliseconds(1);
 }  // namespace
 
 Fanout::Fanout(Context& ctx, const CallBatch& batch)
-    : ctx_(ctx), batch_(batch), members_(lease_->Prepare(batch.channels.size())) {
-  for (size_t i = 0; i < size(); ++i) {
-    members_[i].fanout = this;
-    members_[i].wanted = true;
-    members_[i].retries = members_[i].hedges = 0;
-  }
-}
+    : ctx_(ctx), batch_(batch), members_(lease_->Prepare(batch.channels.size())) {}
 
 Fanout::~Fanout() = default;
 
 void Fanout::BeginAttempts() {
   for (size_t i = 0; i < size(); ++i) {
     Member& call = members_[i];
+    call.fanout = this;
+    call.wanted = true;
+    call.retries = call.hedges = 0;
     call.again = kNever;
     call.deadline = Deadline::Infinite();
     call.attempts.Begin(batch_.channels[i]->impl().policy(), batch_.PathOf(i),
@@ -191,14 +188,19 @@ void Fanout::TellInterceptors() {
 
 void Fanout::Send(bool hold) {
   const WaitHint& hint = CurrentWait();
-  // One more than there are calls, given up at the end: until then the fan-out is sure to be there.
-  int count = 1;
-  for (size_t i = 0; i < size(); ++i) count += ConnectionOf(i) != nullptr;
+  // One more than there are calls, given up at the end with those that are not sent: until then the fan-out is sure to be
+  // there.
+  int given_up = 1;
   cancelling_.store(false, std::memory_order_relaxed);
-  pending_.store(count, std::memory_order_relaxed);  // before any Post(), which publishes it
+  // Before any Post(), which publishes it.
+  pending_.store(static_cast<int>(size()) + 1, std::memory_order_relaxed);
   if (ctx_.observed() != nullptr) BeforeSend();
   for (size_t i = 0; i < size(); ++i) {
-    if (ClientConnection* connection = ConnectionOf(i)) connection->Begin(members_[i]);
+    if (ClientConnection* connection = ConnectionOf(i)) {
+      connection->Begin(members_[i]);
+    } else {
+      ++given_up;
+    }
   }
   hold = hold && hint.more_ready && hint.outbox != nullptr;
   for (size_t i = 0; i < size(); ++i) {
@@ -218,7 +220,7 @@ void Fanout::Send(bool hold) {
   if (policies_) [[unlikely]]
     StartHedges();
   ctx_.Attach(*this);
-  Complete();
+  Complete(given_up);
 }
 
 bool Fanout::AddPending() {
@@ -234,8 +236,10 @@ Deadline Fanout::GiveUp() {
   for (size_t i = 0; i < size(); ++i) {
     ClientConnection* connection = ConnectionOf(i);
     if (connection == nullptr) continue;
-    if (connection->look_at().Expired()) connection->Look();
-    if (connection->usable()) next = std::min(next, connection->look_at());
+    if (!connection->look_at().infinite()) [[unlikely]] {
+      if (connection->look_at().Expired()) connection->Look();
+      if (connection->usable()) next = std::min(next, connection->look_at());
+    }
     if (policies_) [[unlikely]]
       next = std::min(next, Attend(members_[i]));
   }

@@ -155,9 +155,9 @@ class Fanout : private Cancellable {
   bool AnyKept(TimePoint late) const;
   // Those that `room` has no place for are kept if they failed or ended after `late`.
   void TellEach(TimePoint late, std::span<ChildCall> room) const;
-  // One call fewer to wait for. The last to call it touches nothing afterwards.
-  void Complete() {
-    if (pending_.fetch_sub(1, std::memory_order_acq_rel) == 1) AllEnded();
+  // Fewer calls to wait for. The last to call it touches nothing afterwards.
+  void Complete(int calls = 1) {
+    if (pending_.fetch_sub(calls, std::memory_order_acq_rel) == calls) AllEnded();
   }
   // Counts one more thing to wait for, unless all is over.
   bool AddPending();
