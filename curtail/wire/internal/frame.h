@@ -96,7 +96,7 @@ struct FrameHeader {
   bool Has(uint8_t flag) const { return (flags & flag) != 0; }
 
   // REQUIRES: kFrameHeaderBytes at `p`.
-  static FrameHeader Parse(const char* p) {
+  [[gnu::always_inline]] static FrameHeader Parse(const char* p) {
     return {Get24(p), static_cast<FrameType>(p[3]), static_cast<uint8_t>(p[4]),
             static_cast<int32_t>(Get32(p + 5) & kMaxWindow)};
   }

@@ -163,7 +163,7 @@ class Http2 {
   // The one place that calls OnCallEnd. Drops what is queued and held.
   void Finish(Stream* s, absl::Status&& status, Metadata&& trailing = {});
   // Finish() but for OnCallEnd. REQUIRES: not done.
-  void EndQuietly(Stream* s) {
+  [[gnu::always_inline]] void EndQuietly(Stream* s) {
     s->done = true;
     held_bytes_ -= s->reader.held_bytes();
     head_bytes_ -= s->head_bytes;

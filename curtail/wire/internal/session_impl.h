@@ -3,6 +3,7 @@
 // session_impl.h - the inside of a Session: gRPC on an HTTP/2 connection. session.cc explains what is where.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <memory>
@@ -141,7 +142,7 @@ class Session::Impl final : public internal::Http2 {
   // session_repeat.cc
   bool DecodeFields(std::string_view block) override;
   bool DecodeNewFields(std::string_view block);
-  KnownBlock& KnownBlockFor(std::string_view block) const;
+  inline KnownBlock& KnownBlockFor(std::string_view block) const;
   // Sets the decoded fields to those of the known block: of all of it, or of its front.
   void Recall(const KnownBlock& known, bool whole);
   // Goes on behind the `front` of a block, which was decoded or recalled, and remembers the block.
@@ -184,7 +185,9 @@ class Session::Impl final : public internal::Http2 {
   void TakeContent(Stream* s, std::string_view content, bool end);
   // DATA of a stream that is `unusual`. True: the messages in it are still to be looked at.
   bool TakeUnusual(Stream* s, size_t bytes, bool end);
-  size_t MessageLimit(const Stream* s) const;
+  size_t MessageLimit(const Stream* s) const {
+    return std::min(options_.max_message_bytes, s->max_message_bytes);
+  }
   // Stalled: what is left of `bytes` waits.
   inline void OnMessageBytes(Stream* s, std::string_view* bytes);
   // message_ is whole, and compressed.

@@ -246,10 +246,6 @@ bool Session::Impl::TakeUnusual(Stream* s, size_t bytes, bool end) {
   return false;
 }
 
-size_t Session::Impl::MessageLimit(const Stream* s) const {
-  return std::min(options_.max_message_bytes, s->max_message_bytes);
-}
-
 [[gnu::always_inline]] inline void Session::Impl::OnMessageBytes(Stream* s, std::string_view* bytes) {
   while (!s->done && !s->closed) {
     const size_t held = s->reader.held_bytes();

@@ -50,6 +50,13 @@ bool SameEnds(std::string_view a, std::string_view b) {
 
 // ----- header blocks --------------------------------------------------------------------------------------
 
+// By the bytes in which the heads of two methods, or the head and the trailers of a reply, mostly differ.
+[[gnu::always_inline]] inline Session::Impl::KnownBlock& Session::Impl::KnownBlockFor(
+    std::string_view block) const {
+  const auto byte = [block](size_t i) { return static_cast<uint8_t>(block[std::min(i, block.size() - 1)]); };
+  return (*known_blocks_)[(byte(0) + byte(2)) % known_blocks_->size()];
+}
+
 // Blocks repeat: requests of one method, heads and trailers of replies. The front of a block that refers to the
 // decoder's tables alone means what it meant as long as they have not changed; so does the whole block, if it
 // changed none.
@@ -111,12 +118,6 @@ bool Session::Impl::IsWorthKnowing(std::string_view block) const {
          grpc_status_.size() <= kMaxKnownText;
 }
 
-// By the bytes in which the heads of two methods, or the head and the trailers of a reply, mostly differ.
-Session::Impl::KnownBlock& Session::Impl::KnownBlockFor(std::string_view block) const {
-  const auto byte = [block](size_t i) { return static_cast<uint8_t>(block[std::min(i, block.size() - 1)]); };
-  return (*known_blocks_)[(byte(0) + byte(2)) % known_blocks_->size()];
-}
-
 void Session::Impl::Recall(const KnownBlock& known, bool whole) {
   fields_ = whole ? known.fields : known.front_fields;
   head_.timeout = whole ? known.timeout : known.front_timeout;
@@ -151,12 +152,11 @@ void Session::Impl::Remember(std::string_view block, KnownBlock* known) const {
 
 namespace {
 
-// The header of the frame at the front of `bytes`, if the frame is whole; else one of a stream that no frame has.
-[[gnu::always_inline]] inline FrameHeader WholeFrame(std::string_view bytes) {
-  constexpr FrameHeader kNone{.stream = -1};
-  if (bytes.size() < kFrameHeaderBytes) return kNone;
-  const FrameHeader header = FrameHeader::Parse(bytes.data());
-  return bytes.size() - kFrameHeaderBytes >= header.length ? header : kNone;
+// Reads the header of the frame at the front of `bytes`. False: the frame is not whole.
+[[gnu::always_inline]] inline bool ReadWhole(std::string_view bytes, FrameHeader* header) {
+  if (bytes.size() < kFrameHeaderBytes) return false;
+  *header = FrameHeader::Parse(bytes.data());
+  return bytes.size() - kFrameHeaderBytes >= header->length;
 }
 
 size_t BytesOf(const FrameHeader& header) { return kFrameHeaderBytes + header.length; }
@@ -173,8 +173,10 @@ size_t BytesOf(const FrameHeader& header) { return kFrameHeaderBytes + header.le
 
 // One message, which mostly comes with the head.
 size_t Session::Impl::TakeRequest(StreamId id, const KnownBlock& head, std::string_view bytes) {
-  const FrameHeader data = WholeFrame(bytes);
-  if (data.type != FrameType::kData || data.flags != internal::kEndStream || data.stream != id) return 0;
+  FrameHeader data;
+  if (!ReadWhole(bytes, &data) || data.type != FrameType::kData || data.flags != internal::kEndStream ||
+      data.stream != id)
+    return 0;
   const std::string_view content(bytes.data() + kFrameHeaderBytes, data.length);
   if (!MayOpen(id) || !MessageReader::IsWhole(content, options_.max_message_bytes)) return 0;
   if (!CountLast(0, data.length)) return 0;
@@ -194,11 +196,13 @@ size_t Session::Impl::TakeRequest(StreamId id, const KnownBlock& head, std::stri
 
 // One message, and trailers, of a request that has left whole.
 [[gnu::always_inline]] inline size_t Session::Impl::TakeReply(StreamId id, std::string_view bytes) {
-  const FrameHeader data = WholeFrame(bytes);
-  if (data.type != FrameType::kData || data.flags != 0 || data.stream != id) return 0;
+  FrameHeader data;
+  if (!ReadWhole(bytes, &data) || data.type != FrameType::kData || data.flags != 0 || data.stream != id)
+    return 0;
   const std::string_view content(bytes.data() + kFrameHeaderBytes, data.length);
   bytes.remove_prefix(BytesOf(data));
-  const FrameHeader last = WholeFrame(bytes);
+  FrameHeader last;
+  if (!ReadWhole(bytes, &last)) return 0;
   const KnownBlock* const trailers =
       KnownHeaders(last, bytes.data(), internal::kEndHeaders | internal::kEndStream);
   if (trailers == nullptr || trailers->kind != KnownBlock::kOkTrailers || last.stream != id) return 0;
