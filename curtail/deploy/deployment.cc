@@ -38,6 +38,18 @@ constexpr Nanos kRetry = std::chrono::milliseconds(20);
 constexpr Nanos kGrace = std::chrono::seconds(3);
 constexpr Nanos kLeastGrace = std::chrono::seconds(1);
 
+// "0-1,4".
+std::string CpuRanges(const cpu_set_t& set) {
+  std::string text;
+  for (size_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &set)) continue;
+    const size_t first = cpu;
+    while (cpu + 1 < CPU_SETSIZE && CPU_ISSET(cpu + 1, &set)) ++cpu;
+    absl::StrAppend(&text, text.empty() ? "" : ",", first, cpu > first ? absl::StrCat("-", cpu) : "");
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string_view StateName(Instance::State state) {
@@ -60,7 +72,7 @@ std::string_view StateName(Instance::State state) {
 
 absl::StatusOr<std::vector<int>> ParseCpus(std::string_view text) {
   std::vector<int> cpus;
-  const auto wrong = [text](const char* why) {
+  const auto wrong = [text](const std::string& why) {
     return absl::InvalidArgumentError(absl::StrCat("cpus '", std::string(text), "': ", why));
   };
   const std::vector<std::string> parts = absl::StrSplit(std::string(text), ',');
@@ -78,7 +90,7 @@ absl::StatusOr<std::vector<int>> ParseCpus(std::string_view text) {
   sched_getaffinity(0, sizeof(usable), &usable);
   const bool some = std::any_of(cpus.begin(), cpus.end(),
                                 [&](int cpu) { return CPU_ISSET(static_cast<size_t>(cpu), &usable); });
-  if (!some) return wrong("this process may use none of them");
+  if (!some) return wrong(absl::StrCat("this machine has CPUs ", CpuRanges(usable)));
   return cpus;
 }
 
@@ -90,20 +102,20 @@ absl::Status Prepare(const Topology& topology, const std::string& entry, const s
   absl::StatusOr<std::string> program = FindProgram(argv->front());
   if (!program.ok()) return program.status();
   argv->front() = *std::move(program);
-  const auto process = Process::Spawn({.name = "the preparation",
+  const auto process = Process::Spawn({.name = "prepare",
                                        .argv = *std::move(argv),
                                        .log_path = absl::StrCat(folder, "/prepare.log"),
                                        .out_to_log = true});
   if (!process.ok()) return process.status();
   const Deadline deadline = Deadline::In(kPrepareTimeout);
   while ((*process)->Running()) {
-    if (deadline.Expired()) return absl::DeadlineExceededError("the preparation takes more than 30 minutes");
+    if (deadline.Expired()) return absl::DeadlineExceededError("prepare takes more than 30 minutes");
     if (stop.load(std::memory_order_relaxed)) return absl::CancelledError("interrupted");
     usleep(std::chrono::duration_cast<std::chrono::microseconds>(kRetry).count());
   }
   const int how = (*process)->Terminate(Nanos(0));
   if (WIFEXITED(how) && WEXITSTATUS(how) == 0) return absl::OkStatus();
-  return absl::AbortedError(absl::StrCat("the preparation failed", (*process)->LogTail()));
+  return absl::AbortedError(absl::StrCat("prepare ", (*process)->HowItEnded(), (*process)->LogTail()));
 }
 
 absl::StatusOr<std::unique_ptr<Deployment>> Deployment::Start(const Topology& topology,

@@ -23,6 +23,8 @@ TEST(CpusTest, ReadsSetsAndRefusesTheRest) {
   for (const char* wrong : {"", "a", "1-", "-1", "2-1", "0,,1", "0-1-2", "99999"}) {
     EXPECT_FALSE(ParseCpus(wrong).ok()) << wrong;
   }
+  EXPECT_THAT(std::string(ParseCpus("1023").status().message()),
+              HasSubstr("cpus '1023': this machine has CPUs "));
 }
 
 TEST(FindProgramTest, LooksInThePathAndSaysWhatIsMissing) {

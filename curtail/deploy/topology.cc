@@ -15,6 +15,7 @@
 #include "curtail/base/internal/closest.h"
 #include "curtail/deploy/cpu_groups.h"
 #include "curtail/deploy/instance_command.h"
+#include "curtail/deploy/internal/address_form.h"
 #include "curtail/deploy/internal/yaml_text.h"
 #include "curtail/deploy/link/link.h"
 #include "curtail/exec/config.h"
@@ -24,6 +25,8 @@ namespace {
 
 constexpr int kMaxInstances = 1024;
 constexpr double kMaxCpu = 1024;
+constexpr double kMaxMemoryMib = 1e9;
+constexpr size_t kMaxName = 40;  // characters
 
 int Count(const YAML::Node& node, std::string_view what, int least) {
   int value = 0;
@@ -42,7 +45,7 @@ std::string KeysHint(const std::string& key, const std::vector<std::string>& key
 }
 
 bool IsName(std::string_view text) {
-  return !text.empty() && text.size() <= 40 && std::all_of(text.begin(), text.end(), [](char c) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
   });
 }
@@ -52,6 +55,10 @@ bool IsExtension(const std::string& key) { return key.starts_with("x-"); }
 
 std::string Name(const YAML::Node& node, std::string_view what) {
   std::string text = Text(node, what);
+  if (text.size() > kMaxName) {
+    Fail(node,
+         absl::StrCat(std::string(what), " has ", text.size(), " characters; ", kMaxName, " are allowed"));
+  }
   if (!IsName(text)) Fail(node, absl::StrCat("'", text, "' is not a name; take a-z, 0-9 and '-'"));
   return text;
 }
@@ -105,29 +112,29 @@ void ReadKey(const YAML::Node& at, const YAML::Node& value, ServiceSpec* s) {
     s->profile = Text(value, key);
   } else if (key == "listen") {
     s->listen = Texts(value, key);
+    for (const std::string& address : s->listen) {
+      if (const auto form = CheckAddress(address); !form.ok())
+        Fail(value, absl::StrCat("listen: ", form.message()));
+    }
   } else if (key == "cpus") {
     s->cpus = Texts(value, key);
   } else if (key == "cpu") {
-    if (!value.IsScalar() || !absl::SimpleAtod(value.Scalar(), &s->cpu) ||
-        !(s->cpu == 0 || s->cpu >= kLeastCpu) || s->cpu > kMaxCpu) {
-      Fail(value, absl::StrCat("cpu must be a number of CPUs from ", kLeastCpu, " on; 0: no limit"));
-    }
+    s->cpu =
+        Amount(value, key, kLeastCpu, kMaxCpu,
+               absl::StrCat("at least ", kLeastCpu, " and at most ", kMaxCpu, " CPUs, or 0 for no limit"));
   } else if (key == "protocol") {
     s->protocol = Name(value, key);
   } else if (key == "hosted") {
     s->hosted = Truth(value, key);
   } else if (key == "memory_mib") {
-    if (!value.IsScalar() || !absl::SimpleAtod(value.Scalar(), &s->memory_mib) || !(s->memory_mib >= 0) ||
-        s->memory_mib > 1e9) {
-      Fail(value, "memory_mib must be a number of MiB");
-    }
+    s->memory_mib = Amount(value, key, 0, kMaxMemoryMib, "from 0 to 1000000000");
   } else if (key == "entry") {
     s->entry = Truth(value, key);
   } else if (key == "links") {
     s->links = Values(value, key);
     for (const auto& [callee, link] : s->links) {
       if (const auto parsed = ParseLink(link); !parsed.ok())
-        Fail(value, std::string(parsed.status().message()));
+        Fail(value, absl::StrCat("link to ", callee, ": ", parsed.status().message()));
     }
   } else if (key == "variants") {
     s->variants = Variants(value);
@@ -142,7 +149,7 @@ void ReadKey(const YAML::Node& at, const YAML::Node& value, ServiceSpec* s) {
 }
 
 std::vector<Variant> Variants(const YAML::Node& node) {
-  if (!node.IsMap()) Fail(node, "variants must be NAME: with keys below it");
+  if (!node.IsMap()) Fail(node, "variants must be a map; write NAME: and its keys below");
   std::vector<Variant> variants;
   for (const auto& [name, keys] : Entries(node)) {
     Variant& variant = variants.emplace_back();
@@ -171,7 +178,7 @@ std::vector<Variant> Variants(const YAML::Node& node) {
                           "' is not a key of a variant; there are run, needs, build, memory_mib and hosted"));
       }
     }
-    if (read.run.empty()) Fail(name, absl::StrCat("variant ", variant.name, " has no run"));
+    if (read.run.empty()) Fail(name, absl::StrCat("variant ", variant.name, " needs run: its command"));
     variant.run = read.run;
     variant.hosted = read.hosted;
   }
@@ -183,7 +190,7 @@ ServiceSpec ReadService(const YAML::Node& name, const YAML::Node& node) {
   service.name = Name(name, "a service's name");
   if (!node.IsMap()) Fail(node, absl::StrCat(service.name, " has no keys; it needs at least run"));
   for (const auto& [key, value] : Entries(node)) ReadKey(key, value, &service);
-  if (service.run.empty()) Fail(name, absl::StrCat(service.name, " has no run"));
+  if (service.run.empty()) Fail(name, absl::StrCat("service ", service.name, " needs run: its command"));
   if (!service.config.empty() && !service.policy.empty()) {
     Fail(node, absl::StrCat(service.name, ": give config or policy, not both"));
   }
@@ -268,8 +275,8 @@ bool Uses(const ServiceSpec& service, std::string_view variable) {
 absl::Status CheckTold(const ServiceSpec& s) {
   if (s.IsHosted()) return absl::OkStatus();
   if (s.listen.empty() && s.external.empty() && !Uses(s, "${address}") && !Uses(s, "${port}")) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        s.name, ": say where it listens: listen, or ${address} or ${port} in run, which tells the program"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(s.name, " has no address; give the key listen, or put ${address} or ${port} into run"));
   }
   for (const auto& [key, value] :
        {std::pair("config", &s.config), {"policy", &s.policy}, {"profile", &s.profile}}) {
@@ -278,6 +285,21 @@ absl::Status CheckTold(const ServiceSpec& s) {
         absl::StrCat(s.name, ": ", key, " is for curtail services, and this is another program"));
   }
   return absl::OkStatus();
+}
+
+// `services` has the nodes of the names and keys of t.services.
+void CheckEntry(const Topology& t, const YAML::Node& root,
+                const std::vector<std::pair<YAML::Node, YAML::Node>>& services) {
+  const ServiceSpec* first = nullptr;
+  for (size_t i = 0; i < t.services.size(); ++i) {
+    if (!t.services[i].entry) continue;
+    if (first != nullptr) {
+      Fail(services[i].first, absl::StrCat(first->name, " and ", t.services[i].name,
+                                           " both have entry: true; only one service may"));
+    }
+    first = &t.services[i];
+  }
+  if (first == nullptr) Fail(root, "no service has entry: true; give it to the service that clients call");
 }
 
 Topology ReadTopology(const YAML::Node& root) {
@@ -304,7 +326,7 @@ Topology ReadTopology(const YAML::Node& root) {
     } else if (key == "prepare_secrets") {
       t.prepare_secrets = Values(value, key);
     } else if (key == "services") {
-      if (!value.IsMap()) Fail(value, "services must be NAME: with keys below it");
+      if (!value.IsMap()) Fail(value, "services must be a map; write NAME: and its keys below");
       services = Entries(value);
     } else if (!IsExtension(key)) {
       Fail(key_node, absl::StrCat("'", key, "' is not a key here",
@@ -312,15 +334,14 @@ Topology ReadTopology(const YAML::Node& root) {
                                                  "prepare_secrets", "groups", "services"})));
     }
   }
-  if (t.application.empty()) Fail(root, "application: give it a name");
+  if (t.application.empty()) Fail(root, "the key application is missing; write application: NAME");
   if (services.empty()) Fail(root, "services: name one at least");
   for (const auto& [name, keys] : services) {
     ServiceSpec service = ReadService(name, keys);
     if (t.Find(service.name) != nullptr) Fail(name, absl::StrCat("two services are called ", service.name));
     t.services.push_back(std::move(service));
   }
-  if (std::ranges::count(t.services, true, &ServiceSpec::entry) != 1)
-    Fail(root, "one service must be marked entry: true, the one that clients call");
+  CheckEntry(t, root, services);
   for (const std::string& group : t.groups) {
     for (const absl::string_view name : absl::StrSplit(group, ',')) {
       if (t.Find(std::string(name)) == nullptr)
@@ -419,30 +440,6 @@ absl::StatusOr<Topology> Topology::Parse(std::string_view yaml, std::string_view
   return t;
 }
 
-std::map<std::string, std::string> Topology::Settings() const {
-  std::map<std::string, std::string> settings = variables;
-  settings.insert(left_out_counts.begin(), left_out_counts.end());
-  for (const ServiceSpec& s : services) {
-    settings[absl::StrCat(s.name, ".shards")] = absl::StrCat(s.shards);
-    settings[absl::StrCat(s.name, ".replicas")] = absl::StrCat(s.replicas);
-  }
-  return settings;
-}
-
-const ServiceSpec* Topology::Find(std::string_view name) const {
-  const auto found =
-      std::find_if(services.begin(), services.end(), [name](const auto& s) { return s.name == name; });
-  return found == services.end() ? nullptr : &*found;
-}
-
-ServiceSpec* Topology::Find(std::string_view name) {
-  return const_cast<ServiceSpec*>(static_cast<const Topology*>(this)->Find(name));
-}
-
-const ServiceSpec& Topology::entry() const {
-  return *std::find_if(services.begin(), services.end(), [](const auto& s) { return s.entry; });
-}
-
 absl::Status Topology::Set(std::string_view name, std::string_view value) {
   const std::vector<std::string> parts = absl::StrSplit(std::string(name), absl::MaxSplits('.', 1));
   if (parts.size() == 1) {
@@ -458,9 +455,7 @@ absl::Status Topology::Set(std::string_view name, std::string_view value) {
                                                    "'; there are ", absl::StrJoin(names, ", ")));
   }
   ServiceSpec* service = Find(parts[0]);
-  if (service == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat(application, " has no service '", parts[0], "'"));
-  }
+  if (service == nullptr) return NoService(parts[0]);
   try {
     ChangeKey(YAML::Node(parts[1]), YAML::Node(std::string(value)), service);
   } catch (const Wrong& wrong) {
@@ -479,10 +474,10 @@ absl::Status Topology::Overlay(std::string_view yaml, std::string_view origin) {
         if (Text(value, key) != application)
           Fail(value, absl::StrCat("the overlay is for ", value.Scalar(), ", not for ", application));
       } else if (key == "services") {
-        if (!value.IsMap()) Fail(value, "services must be NAME: with keys below it");
+        if (!value.IsMap()) Fail(value, "services must be a map; write NAME: and its keys below");
         for (const auto& [name, keys] : Entries(value)) {
           ServiceSpec* const service = changed.Find(Text(name, "a service's name"));
-          if (service == nullptr) Fail(name, absl::StrCat(application, " has no service ", name.Scalar()));
+          if (service == nullptr) Fail(name, std::string(changed.NoService(name.Scalar()).message()));
           if (!keys.IsMap()) Fail(keys, absl::StrCat(service->name, " must have keys"));
           for (const auto& [of, to] : Entries(keys)) ChangeKey(of, to, service);
         }

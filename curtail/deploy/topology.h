@@ -188,6 +188,8 @@ struct Topology {
   absl::Status Check() const;
 
   const ServiceSpec* Find(std::string_view name) const;
+  // The error for the name of a service that there is not: INVALID_ARGUMENT with the names.
+  absl::Status NoService(std::string_view name) const;
   ServiceSpec* Find(std::string_view name);
   const ServiceSpec& entry() const;
 

@@ -12,6 +12,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "curtail/base/internal/closest.h"
+#include "curtail/deploy/internal/address_form.h"
 #include "curtail/deploy/link/link.h"
 #include "curtail/deploy/topology.h"
 #include "curtail/fence/fence.h"
@@ -94,9 +95,8 @@ absl::Status Topology::Fence(std::string_view mode) {
 }
 
 absl::Status Topology::TraceTo(std::string_view target) {
-  if (absl::Status parsed = observe::ParseTraceTarget(target).status(); !parsed.ok()) {
+  if (const absl::Status parsed = observe::ParseTraceTarget(target).status(); !parsed.ok())
     return absl::InvalidArgumentError(absl::StrCat("--trace-to: ", parsed.message()));
-  }
   Give("--trace-to", target);
   return absl::OkStatus();
 }
@@ -170,22 +170,22 @@ absl::Status Topology::Use(std::string_view service_and_addresses) {
   const std::vector<std::string> parts =
       absl::StrSplit(std::string(service_and_addresses), absl::MaxSplits('=', 1));
   ServiceSpec* service = Find(parts[0]);
-  if (parts.size() != 2 || service == nullptr || parts[1].empty()) {
-    std::vector<std::string> names;
-    for (const ServiceSpec& other : services) names.push_back(other.name);
-    return absl::InvalidArgumentError(absl::StrCat(
-        "'", std::string(service_and_addresses), "': write SERVICE=ADDRESS,ADDRESS,... for a service of ",
-        application, curtail::internal::DidYouMean(parts[0], names)));
+  const auto refuse = [](absl::string_view why) {
+    return absl::InvalidArgumentError(absl::StrCat("--use: ", why));
+  };
+  if (parts.size() != 2 || parts[1].empty()) {
+    return refuse(absl::StrCat("'", std::string(service_and_addresses),
+                               "' names no address; write SERVICE=ADDRESS,ADDRESS,..."));
   }
+  if (service == nullptr) return refuse(NoService(parts[0]).message());
   std::vector<std::string> addresses = absl::StrSplit(parts[1], ',');
-  if (std::find(addresses.begin(), addresses.end(), "") != addresses.end()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", std::string(service_and_addresses), "': an address is empty"));
+  for (const std::string& address : addresses) {
+    if (const absl::Status form = CheckAddress(address); !form.ok()) return refuse(form.message());
   }
   if (addresses.size() != static_cast<size_t>(service->instances())) {
-    return absl::InvalidArgumentError(absl::StrCat(parts[0], " has ", service->instances(),
-                                                   " instances, and ", addresses.size(),
-                                                   " addresses were given"));
+    return refuse(absl::StrCat(
+        parts[0], " has ", service->instances(), service->instances() == 1 ? " instance" : " instances",
+        ", and ", addresses.size(), addresses.size() == 1 ? " address was" : " addresses were", " given"));
   }
   service->external = std::move(addresses);
   return absl::OkStatus();
@@ -196,13 +196,16 @@ absl::Status Topology::Link(std::string_view caller_callee_and_link) {
       absl::StrSplit(std::string(caller_callee_and_link), absl::MaxSplits('>', 1));
   const std::vector<std::string> parts = absl::StrSplit(ends.back(), absl::MaxSplits('=', 1));
   ServiceSpec* caller = Find(ends[0]);
-  if (ends.size() != 2 || parts.size() != 2 || caller == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "'", std::string(caller_callee_and_link),
-        "': write CALLER>SERVICE=delay=20ms,jitter=5ms,loss=0.1%,rate=10mbit for services of ", application));
+  if (ends.size() != 2 || parts.size() != 2) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--link: '", std::string(caller_callee_and_link),
+                     "' is not a link; write CALLER>SERVICE=delay=20ms,jitter=5ms,loss=0.1%,rate=10mbit"));
   }
+  if (caller == nullptr)
+    return absl::InvalidArgumentError(absl::StrCat("--link: ", NoService(ends[0]).message()));
   caller->links[parts[0]] = parts[1];
-  return ParseLink(parts[1]).status();
+  const absl::Status parsed = ParseLink(parts[1]).status();
+  return parsed.ok() ? parsed : absl::InvalidArgumentError(absl::StrCat("--link: ", parsed.message()));
 }
 
 absl::Status Topology::InsertRelays() {
@@ -239,10 +242,11 @@ absl::Status Topology::Wrap(std::string_view service_and_words) {
   ServiceSpec* service = Find(parts[0]);
   if (service != nullptr && parts.size() == 2)
     service->wrapper = absl::StrSplit(parts[1], absl::ByAnyChar(" \t"), absl::SkipEmpty());
-  if (service == nullptr || service->wrapper.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("'", std::string(service_and_words),
-                                                   "': write SERVICE=PROGRAM FLAGS... for a service of ",
-                                                   application));
+  if (service == nullptr)
+    return absl::InvalidArgumentError(absl::StrCat("--exec: ", NoService(parts[0]).message()));
+  if (service->wrapper.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("--exec: '", std::string(service_and_words),
+                                                   "' names no program; write SERVICE=PROGRAM FLAGS..."));
   }
   return absl::OkStatus();
 }

@@ -64,6 +64,8 @@ TEST(VariantsTest, TakesTheFirstWhoseToolsAreThere) {
 
   Topology none = Parsed(kStores);
   EXPECT_THAT(none.TakeVariants().message(), HasSubstr("kv has no service with variants"));
+  EXPECT_THAT(none.TakeVariant(none.services.front().name + "=java").message(),
+              HasSubstr(none.services.front().name + " has no variants; leave the flag out"));
 }
 
 TEST(VariantsTest, SaysHowToBuildAProgramThatIsMissing) {
@@ -92,10 +94,12 @@ TEST(VariantsTest, RefusesWithTheLine) {
     return Problem("application: a\nservices:\n  s:\n    run: s\n    entry: true\n    variants:\n" +
                    std::string(variants));
   };
-  EXPECT_THAT(problem("      - java\n"), HasSubstr("t.yaml:7: variants must be NAME: with keys below it"));
+  EXPECT_THAT(problem("      - java\n"),
+              HasSubstr("t.yaml:7: variants must be a map; write NAME: and its keys below"));
   EXPECT_THAT(problem("      java: 3\n"), HasSubstr("t.yaml:7: variant java has no keys"));
   EXPECT_THAT(problem("      Java: {run: x}\n"), HasSubstr("t.yaml:7: 'Java' is not a name"));
-  EXPECT_THAT(problem("      java: {needs: x}\n"), HasSubstr("t.yaml:7: variant java has no run"));
+  EXPECT_THAT(problem("      java: {needs: x}\n"),
+              HasSubstr("t.yaml:7: variant java needs run: its command"));
   EXPECT_THAT(problem("      java:\n        run: x\n        needs: ./x\n"),
               HasSubstr("t.yaml:9: needs: './x' is not a name or an absolute path"));
   EXPECT_THAT(problem("      java:\n        run: x\n        shards: 2\n"),

@@ -85,7 +85,7 @@ TEST(TopologyTest, SetAndScaleChangeIt) {
   EXPECT_THAT(t.Set("colour", "red").message(), HasSubstr("there are data, size"));
   EXPECT_THAT(t.Set("leaf.shards", "0").message(), HasSubstr("from 1 to 1024"));
   EXPECT_THAT(t.Set("leaf.config", "XYZ").message(), HasSubstr("leaf.config"));
-  EXPECT_THAT(t.Set("tree.shards", "2").message(), HasSubstr("no service 'tree'"));
+  EXPECT_THAT(t.Set("tree.shards", "2").message(), HasSubstr("no service tree; there are "));
   ASSERT_TRUE(t.Scale().ok());
   EXPECT_EQ(t.variables.at("size"), "512");
   EXPECT_EQ(t.Find("leaf")->instances(), 32);
@@ -165,8 +165,14 @@ TEST(TopologyTest, WhatIsSetMustFitTogether) {
 TEST(TopologyTest, TakesWhatRunsAlready) {
   Topology t = Parsed(kStores);
   EXPECT_THAT(t.Use("store=h:1").message(), HasSubstr("4 instances, and 1"));
-  EXPECT_THAT(t.Use("store=h:1,,h:3,h:4").message(), HasSubstr("an address is empty"));
-  EXPECT_THAT(t.Use("shop=h:1").message(), HasSubstr("SERVICE=ADDRESS"));
+  EXPECT_THAT(t.Use("store=h:1,,h:3,h:4").message(), HasSubstr("--use: address \"\" has no port"));
+  EXPECT_THAT(t.Use("store=127.0.0.1,h:2,h:3,h:4").message(),
+              HasSubstr("--use: address \"127.0.0.1\" has no port"));
+  EXPECT_THAT(t.Use("store").message(), HasSubstr("--use: 'store' names no address; write SERVICE=ADDRESS"));
+  EXPECT_THAT(t.Use("shop=h:1").message(), HasSubstr("--use: "));
+  EXPECT_THAT(t.Use("shop=h:1").message(), HasSubstr(" has no service shop"));
+  EXPECT_THAT(t.Wrap("shop=perf").message(), HasSubstr(" has no service shop"));
+  EXPECT_THAT(t.Link("shop>store=delay=1ms").message(), HasSubstr(" has no service shop"));
   ASSERT_TRUE(t.Use("store=h:1,h:2,h:3,unix:/x").ok());
   EXPECT_THAT(t.Find("store")->external, ElementsAre("h:1", "h:2", "h:3", "unix:/x"));
 }
@@ -280,8 +286,9 @@ TEST(TopologyTest, OtherProgramsAreToldAddressesOnly) {
 
 TEST(TopologyTest, OtherProgramsAreAskedForNothingOfCurtail) {
   const std::string begin = "application: x\nservices:\n  a: {entry: true, ";
-  EXPECT_THAT(Problem(begin + "run: a, hosted: false}\n"), HasSubstr("a: say where it listens: listen, or"));
-  EXPECT_THAT(Problem(begin + "run: a, protocol: tcp}\n"), HasSubstr("a: say where it listens"));
+  EXPECT_THAT(Problem(begin + "run: a, hosted: false}\n"),
+              HasSubstr("a has no address; give the key listen, or put ${address}"));
+  EXPECT_THAT(Problem(begin + "run: a, protocol: tcp}\n"), HasSubstr("a has no address"));
   EXPECT_THAT(Problem(begin + "run: 'a ${port}', config: SIB1}\n"),
               HasSubstr("a: config is for curtail services"));
   EXPECT_THAT(Problem(begin + "run: 'a ${port}', policy: online}\n"), HasSubstr("a: policy is for"));
@@ -305,7 +312,23 @@ TEST(TopologyTest, SaysWhereItIsWrong) {
       "t.yaml:3: a calls bakn, which is not a service of this topology; did you mean \"bank\"?");
   EXPECT_THAT(Problem("application: x\nservices:\n  a: {run: a, shards: many, entry: true}\n"),
               HasSubstr("t.yaml:3: shards must be a number from 1 to 1024, not many"));
-  EXPECT_THAT(Problem("application: x\nservices:\n  a: {run: a}\n"), HasSubstr("entry: true"));
+  EXPECT_THAT(Problem("application: x\nservices:\n  a: {run: a}\n"), HasSubstr("no service has entry: true"));
+  EXPECT_THAT(Problem("application: x\nservices:\n  a: {run: a, entry: true}\n  b: {run: b, entry: true}\n"),
+              HasSubstr("t.yaml:4: a and b both have entry: true; only one service may"));
+  EXPECT_THAT(Problem("application: x\nservices:\n  a: {shards: 1}\n"),
+              HasSubstr("t.yaml:3: service a needs run: its command"));
+  EXPECT_THAT(
+      Problem("application: x\nservices:\n  a: {run: a, cpu: -1}\n"),
+      HasSubstr("t.yaml:3: cpu must be at least 0.01 and at most 1024 CPUs, or 0 for no limit, not -1"));
+  EXPECT_THAT(Problem("application: x\nservices:\n  a: {run: a, memory_mib: 9999999999}\n"),
+              HasSubstr("t.yaml:3: memory_mib must be from 0 to 1000000000, not 9999999999"));
+  EXPECT_THAT(Problem("application: " + std::string(70, 'a') + "\n"),
+              HasSubstr("t.yaml:1: application has 70 characters; 40 are allowed"));
+  EXPECT_THAT(Problem("application: x\nservices:\n  a: {run: a, listen: 7000}\n"),
+              HasSubstr("t.yaml:3: listen: address \"7000\" has no port"));
+  EXPECT_THAT(Problem("application: x\nservices:\n  a: {run: a, listen: 'x:y'}\n"),
+              HasSubstr("t.yaml:3: listen: "));
+  EXPECT_THAT(Problem("services: {}\n"), HasSubstr("the key application is missing"));
   EXPECT_THAT(Problem("application: x\nservices:\n  a: {run: a, calls: {b: --b}, entry: true}\n"),
               HasSubstr("a calls b, which is not a service of this topology"));
   EXPECT_THAT(Problem("application: x\nservices:\n  a: {run: a, config: SIB1, policy: fm, entry: true}\n"),
@@ -411,7 +434,7 @@ TEST(TopologyTest, AMistakeInAnOverlayIsNamedAndChangesNothing) {
   const std::pair<const char*, const char*> mistakes[] = {
       {"application: y\n", "o.yaml:1: the overlay is for y, not for x"},
       {"services:\n  a: {cpu: 2}\n  c: {cpu: 1}\n", "o.yaml:3: x has no service c"},
-      {"services:\n  a: {cpu: 2}\n  b: {cpu: none}\n", "o.yaml:3: cpu must be a number of CPUs"},
+      {"services:\n  a: {cpu: 2}\n  b: {cpu: none}\n", "o.yaml:3: cpu must be at least 0.01"},
       {"services:\n  a: {cpu: 0.001}\n", "o.yaml:2: cpu must be"},
       {"services:\n  a: {cpu: nan}\n", "o.yaml:2: cpu must be"},
       {"services:\n  a: {entry: false}\n", "o.yaml:2: which service clients call is fixed"},

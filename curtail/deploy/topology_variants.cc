@@ -61,9 +61,12 @@ absl::Status Topology::TakeVariant(std::string_view service_and_variant) {
   ServiceSpec* const service = Find(parts[0]);
   if (service == nullptr) return refuse(absl::StrCat(application, " has no service ", parts[0]), nullptr);
   const auto variant = std::ranges::find(service->variants, parts[1], &Variant::name);
+  if (service->variants.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("--variant ", std::string(service_and_variant), ": ",
+                                                   parts[0], " has no variants; leave the flag out"));
+  }
   if (variant == service->variants.end())
-    return refuse(absl::StrCat(parts[0], " has no variant ", parts[1]),
-                  service->variants.empty() ? nullptr : service);
+    return refuse(absl::StrCat(parts[0], " has no variant ", parts[1]), service);
   if (!service->variant.empty() && service->variant != parts[1])
     return refuse(absl::StrCat(parts[0], " runs as ", service->variant, " already"), service);
   if (const std::string tool = MissingTool(*variant); !tool.empty()) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
 namespace curtail::deploy {
@@ -133,6 +134,17 @@ bool Truth(const YAML::Node& node, std::string_view what) {
   if (text != "true" && text != "false")
     Fail(node, absl::StrCat(std::string(what), " must be true or false"));
   return text == "true";
+}
+
+double Amount(const YAML::Node& node, std::string_view what, double least, double most,
+              std::string_view rule) {
+  double value = 0;
+  if (!node.IsScalar() || !absl::SimpleAtod(node.Scalar(), &value) || !(value == 0 || value >= least) ||
+      value > most) {
+    Fail(node, absl::StrCat(std::string(what), " must be ", std::string(rule),
+                            node.IsScalar() ? absl::StrCat(", not ", node.Scalar()) : ""));
+  }
+  return value;
 }
 
 std::map<std::string, std::string> Values(const YAML::Node& node, std::string_view what) {

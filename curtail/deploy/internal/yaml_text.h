@@ -35,6 +35,9 @@ std::vector<std::string> Texts(const YAML::Node& node, std::string_view what);
 std::vector<std::string> Words(const YAML::Node& node, std::string_view what);
 // true or false.
 bool Truth(const YAML::Node& node, std::string_view what);
+// A number that is 0, or from `least` to `most`; `rule` says so in the error.
+double Amount(const YAML::Node& node, std::string_view what, double least, double most,
+              std::string_view rule);
 // A map of names to texts.
 std::map<std::string, std::string> Values(const YAML::Node& node, std::string_view what);
 // The entries of a map, in the order of the text, then those that merge keys (<<) add.

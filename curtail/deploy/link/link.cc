@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
+#include "curtail/base/internal/closest.h"
 
 namespace curtail::deploy {
 namespace {
@@ -40,13 +41,35 @@ bool ReadNumber(std::string_view text, std::initializer_list<std::pair<std::stri
   return false;
 }
 
-bool ReadPart(std::string_view key, std::string_view value, LinkShape* shape) {
-  if (key == "delay") return ReadTime(value, &shape->delay);
-  if (key == "jitter") return ReadTime(value, &shape->jitter);
-  if (key == "loss") return ReadNumber(value, {{"%", 0.01}}, &shape->loss) && shape->loss < 1;
-  if (key != "rate") return false;
-  return ReadNumber(value, {{"kbit", 1e3 / 8}, {"mbit", 1e6 / 8}, {"gbit", 1e9 / 8}}, &shape->bytes_per_s) &&
-         shape->bytes_per_s > 0;
+// Returns why the part is wrong; empty if it is right.
+std::string ReadPart(const std::string& part, LinkShape* shape) {
+  const std::vector<std::string> words = absl::StrSplit(part, absl::MaxSplits('=', 1));
+  const std::string& key = words.front();
+  const std::string value = words.size() == 2 ? words[1] : "";
+  double number = 0;
+  if (key == "delay" || key == "jitter") {
+    if (absl::SimpleAtod(value, &number) && number != 0)
+      return absl::StrCat(part, " has no unit; write ", value, "ms");
+    if (ReadTime(value, key == "delay" ? &shape->delay : &shape->jitter)) return "";
+    return absl::StrCat(key, " must be from 0 to 60s, as in ", key, "=20ms, not '", value, "'");
+  }
+  if (key == "loss") {
+    if (absl::SimpleAtod(value, &number)) return absl::StrCat(part, " has no unit; write ", value, "%");
+    if (!ReadNumber(value, {{"%", 0.01}}, &shape->loss))
+      return absl::StrCat("loss must be a percentage, as in loss=0.1%, not '", value, "'");
+    return shape->loss < 1 ? "" : "loss must be below 100%";
+  }
+  if (key == "rate") {
+    if (absl::SimpleAtod(value, &number)) return absl::StrCat(part, " has no unit; write ", value, "mbit");
+    const bool read =
+        ReadNumber(value, {{"kbit", 1e3 / 8}, {"mbit", 1e6 / 8}, {"gbit", 1e9 / 8}}, &shape->bytes_per_s);
+    return read && shape->bytes_per_s > 0
+               ? ""
+               : absl::StrCat("rate must be above 0, as in rate=10mbit, not '", value, "'");
+  }
+  return absl::StrCat("there is no '", key, "'",
+                      curtail::internal::NamesHint(key, {"delay", "jitter", "loss", "rate"}),
+                      "; write delay=20ms,jitter=5ms,loss=0.1%,rate=10mbit");
 }
 
 }  // namespace
@@ -55,13 +78,10 @@ absl::StatusOr<LinkShape> ParseLink(std::string_view text) {
   LinkShape shape;
   const std::vector<std::string> parts = absl::StrSplit(std::string(text), ',');
   for (const std::string& part : parts) {
-    const std::vector<std::string> words = absl::StrSplit(part, absl::MaxSplits('=', 1));
-    if (words.size() == 2 && ReadPart(words[0], words[1], &shape)) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "link: '", part, "' is not a part of one; write delay=20ms, jitter=5ms, loss=0.1% or rate=10mbit"));
+    if (const std::string wrong = ReadPart(part, &shape); !wrong.empty())
+      return absl::InvalidArgumentError(wrong);
   }
-  if (shape.jitter > shape.delay)
-    return absl::InvalidArgumentError("link: the jitter is longer than the delay");
+  if (shape.jitter > shape.delay) return absl::InvalidArgumentError("the jitter is longer than the delay");
   return shape;
 }
 

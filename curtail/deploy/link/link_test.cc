@@ -29,12 +29,25 @@ TEST(ParseLink, TakesEachPart) {
 }
 
 TEST(ParseLink, SaysWhatToWrite) {
-  for (const char* text :
-       {"", "delay", "delay=", "delay=-1ms", "delay=2h", "loss=0.1", "loss=101%", "loss=nan%", "rate=0mbit",
-        "rate=10", "rate=1e30gbit", "speed=1mbit", "delay=1ms,,rate=1mbit", "delay=1ms "}) {
+  const std::pair<const char*, const char*> kWrong[] = {
+      {"", "write delay=20ms,jitter=5ms"},
+      {"delay", "delay must be from 0 to 60s, as in delay=20ms, not ''"},
+      {"delay=-1ms", "delay must be from 0 to 60s"},
+      {"delay=2h", "delay must be from 0 to 60s"},
+      {"delay=1ms ", "delay must be from 0 to 60s"},
+      {"delay=20", "delay=20 has no unit; write 20ms"},
+      {"loss=0.1", "loss=0.1 has no unit; write 0.1%"},
+      {"loss=200%", "loss must be below 100%"},
+      {"loss=nan%", "loss must be a percentage"},
+      {"rate=0mbit", "rate must be above 0, as in rate=10mbit"},
+      {"rate=10", "rate=10 has no unit; write 10mbit"},
+      {"rate=1e30gbit", "rate must be above 0"},
+      {"dely=20ms", "there is no 'dely'; did you mean \"delay\"?"},
+      {"delay=1ms,,rate=1mbit", "write delay=20ms,jitter=5ms"}};
+  for (const auto& [text, what] : kWrong) {
     const absl::StatusOr<LinkShape> link = ParseLink(text);
     ASSERT_FALSE(link.ok()) << text;
-    EXPECT_THAT(std::string(Message(link.status())), HasSubstr("write delay=20ms, jitter=5ms")) << text;
+    EXPECT_THAT(std::string(Message(link.status())), HasSubstr(what)) << text;
   }
   EXPECT_THAT(std::string(Message(ParseLink("delay=1ms,jitter=2ms").status())),
               HasSubstr("longer than the delay"));
