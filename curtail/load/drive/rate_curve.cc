@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "curtail/load/drive/internal/count_text.h"
 
 namespace curtail {
 namespace {
@@ -121,8 +122,9 @@ absl::StatusOr<RateCurve> RateCurve::Make(std::vector<RatePoint> points, Nanos l
 
 absl::StatusOr<RateCurve> RateCurve::Constant(double per_s, Nanos length) {
   if (!std::isfinite(per_s) || per_s <= 0 || per_s > kMaxPerS) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "the rate must be more than 0 and at most %g requests a second, not %g", kMaxPerS, per_s));
+    return absl::InvalidArgumentError(
+        absl::StrFormat("the rate must be more than 0 and at most %s requests a second, not %s",
+                        internal::CountText(kMaxPerS), internal::CountText(per_s)));
   }
   return Make({{Nanos(0), per_s}}, length);
 }

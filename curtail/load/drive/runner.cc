@@ -24,8 +24,6 @@ namespace {
 constexpr int kMaxBurst = 32;
 // How long after its deadline the client may take to end a call.
 constexpr Nanos kDrainGrace = std::chrono::seconds(2);
-constexpr int kMaxConnections = 1024;
-constexpr int kMaxOutstanding = 100'000;
 constexpr int kMaxStreams = 100'000;
 
 absl::Status Check(const RunOptions& options) {

@@ -42,6 +42,10 @@ class RunObserver {
   virtual void Ended(Nanos due, Nanos latency, bool ok) = 0;
 };
 
+// More connections to a target, or requests in flight of a closed loop, are refused.
+inline constexpr int kMaxConnections = 1024;
+inline constexpr int kMaxOutstanding = 100'000;
+
 struct RunOptions : TargetOptions {
   // How often that makes a call again at most, for the report.
   int retries = 0;

@@ -5,7 +5,9 @@
 #include <string>
 
 #include "absl/strings/str_format.h"
+#include "absl/time/time.h"
 #include "curtail/base/strings.h"
+#include "curtail/load/drive/internal/count_text.h"
 
 namespace curtail {
 
@@ -31,9 +33,11 @@ std::optional<Nanos> Arrivals::Next() {
 
 absl::StatusOr<Schedule> Schedule::Make(RateCurve curve, Gaps gaps, uint64_t seed) {
   if (curve.total() > kMaxArrivals) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "%.3g requests a second for %.3g s are %.3g requests; at most %g can be scheduled in one run",
-        curve.mean_per_s(), static_cast<double>(curve.length().count()) / 1e9, curve.total(), kMaxArrivals));
+    using internal::CountText;
+    return absl::InvalidArgumentError(
+        absl::StrFormat("%s requests a second for %s are %s requests; at most %s can be scheduled in one run",
+                        CountText(curve.mean_per_s()), absl::FormatDuration(absl::FromChrono(curve.length())),
+                        CountText(curve.total()), CountText(kMaxArrivals)));
   }
   return Schedule(std::move(curve), gaps, seed);
 }

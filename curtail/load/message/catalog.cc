@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curtail/load/message/catalog.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -14,6 +18,7 @@
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/descriptor.pb.h"
 #include "google/protobuf/descriptor_database.h"
+#include "google/protobuf/stubs/logging.h"
 
 namespace curtail {
 namespace {
@@ -112,16 +117,30 @@ class ParserErrors final : public MultiFileErrorCollector {
  public:
   void AddError(const std::string& file, int line, int column, const std::string& message) override {
     // The parser counts from 0, and says -1 for a file as a whole.
+    if (!missing_.empty()) {  // further errors follow from it
+      if (place_.empty() && line >= 0 && message.starts_with(Join("Import \"", missing_, "\"")))
+        place_ = Join(file, ":", line + 1, ": ");
+      return;
+    }
+    if (line < 0 && message.starts_with("File not found")) {
+      missing_ = file;
+      return;
+    }
     if (count_++ == 0)
       text_ =
           line < 0 ? Join(file, ": ", message) : Join(file, ":", line + 1, ":", column + 1, ": ", message);
   }
   absl::Status status() const {
+    if (!missing_.empty() && count_ == 0) {
+      return absl::InvalidArgumentError(
+          Join(place_, "cannot find import \"", missing_, "\"; name its folder with --import-path"));
+    }
     return absl::InvalidArgumentError(count_ <= 1 ? text_ : Join(text_, " (and ", count_ - 1, " more)"));
   }
 
  private:
   std::string text_ = "the file cannot be used";
+  std::string missing_, place_;  // an import, and where it is named
   int count_ = 0;
 };
 
@@ -144,10 +163,13 @@ struct DiskFiles {
     }
     if (std::unique_ptr<google::protobuf::io::ZeroCopyInputStream>(tree.Open(file)) != nullptr) return file;
     std::error_code ignored;
-    if (!std::filesystem::is_regular_file(file, ignored)) {
-      return absl::NotFoundError(Join("no file ", file, ", neither as such nor below an import path"));
-    }
-    return absl::InvalidArgumentError(Join(file, " cannot be read, or lies below none of the import paths"));
+    if (std::filesystem::is_directory(file, ignored))
+      return absl::InvalidArgumentError(Join(file, " is a folder; name a .proto file"));
+    if (!std::filesystem::exists(file, ignored))
+      return absl::NotFoundError(Join("cannot find ", file, ", here or in an --import-path"));
+    if (access(file.c_str(), R_OK) != 0)
+      return absl::InvalidArgumentError(Join("cannot read ", file, ": ", std::strerror(errno)));
+    return absl::InvalidArgumentError(Join(file, " is in none of the folders of --import-path; add its own"));
   }
 
   WellKnownFiles well_known;
@@ -224,6 +246,7 @@ absl::StatusOr<Catalog> Catalog::FromProtoFiles(const std::vector<std::string>& 
   auto impl = std::make_shared<Impl>("the .proto files");
   impl->disk = std::make_unique<DiskFiles>();
   DiskFiles& disk = *impl->disk;
+  const google::protobuf::LogSilencer silent;  // the parser writes its warnings to the standard error
   for (const std::string& path : import_paths) disk.tree.MapPath("", path);
   for (const std::string& file : files) {
     const std::string folder = std::filesystem::path(file).parent_path().string();
@@ -294,7 +317,7 @@ absl::StatusOr<CatalogMethod> Catalog::FindMethod(std::string_view name, bool st
     return broken->second;
   const ServiceDescriptor* service = impl_->pool->FindServiceByName(wanted->service);
   if (service == nullptr) {
-    return absl::NotFoundError(Join("no service \"", wanted->service, "\" in ", impl_->origin,
+    return absl::NotFoundError(Join("there is no service ", wanted->service, " in ", impl_->origin,
                                     internal::NamesHint(wanted->service, impl_->services)));
   }
   const MethodDescriptor* method = service->FindMethodByName(wanted->method);

@@ -193,7 +193,7 @@ TEST(Catalog, NamesWhatThereIsWhenSomethingIsNotFound) {
             "Watch, Upload, Chat");
   EXPECT_THAT(
       error("Nasties/Send", absl::StatusCode::kNotFound),
-      AllOf(HasSubstr("no service \"Nasties\" in 127.0.0.1:"),
+      AllOf(HasSubstr("there is no service Nasties in 127.0.0.1:"),
             HasSubstr(
                 "; did you mean \"curtail.loadtest.Nasties\"? There are curtail.loadtest.Nasties, grpc.")));
   EXPECT_EQ(error("curtail.loadtest.Nasties/Watch", absl::StatusCode::kInvalidArgument),
@@ -384,7 +384,9 @@ TEST_F(ProtoFolder, ErrorsNameThePlace) {
   EXPECT_THAT(error(Write("b.proto", "syntax = \"proto3\";\nmessage B {\n  string name = ;\n}\n")),
               HasSubstr("b.proto:3:17: "));
   EXPECT_THAT(error(Write("c.proto", "syntax = \"proto3\";\nimport \"none.proto\";\n")),
-              HasSubstr("none.proto"));
+              HasSubstr("c.proto:2: cannot find import \"none.proto\"; name its folder with --import-path"));
+  EXPECT_THAT(error(folder_), HasSubstr(" is a folder; name a .proto file"));
+  EXPECT_THAT(error(folder_ + "/absent.proto"), HasSubstr("/absent.proto, here or in an --import-path"));
   EXPECT_EQ(Catalog::FromProtoFiles({folder_ + "/absent.proto"}, {}).status().code(),
             absl::StatusCode::kNotFound);
   EXPECT_EQ(Catalog::FromProtoFiles({folder_ + "/a.proto"}, {folder_ + "/sub"}).status().code(),

@@ -103,7 +103,7 @@ class JsonJourney final : public Journey {
 absl::StatusOr<MessageProgram> ReadRequest(const google::protobuf::Descriptor& type,
                                            const JourneyStep::Text& json, uint64_t seed,
                                            ReplyFields* replies) {
-  JsonReader in(json.text);
+  JsonReader in(json.text, "data");
   internal::JsonMessageReader messages(type, seed, replies);
   absl::StatusOr<MessageProgram> program = messages.Read(&in);
   if (!program.ok()) return At(json.place, program.status());

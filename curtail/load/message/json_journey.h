@@ -42,8 +42,8 @@ struct JourneyStep {
 
 // A journey of `steps`, checked against the methods of `catalog`; `name` is for reports. Its values
 // and pauses follow from `seed`.
-// Errors: INVALID_ARGUMENT and NOT_FOUND with the place: `shop.yaml:7: field user.age: "abc" is not
-// a valid int32, at 1:12`.
+// Errors: INVALID_ARGUMENT and NOT_FOUND with the place: `shop.yaml:7: data:1:12: field user.age:
+// "abc" is not a valid int32`.
 [[nodiscard]] absl::StatusOr<std::shared_ptr<const Journey>> MakeJsonJourney(
     std::string name, const Catalog& catalog, const std::vector<JourneyStep>& steps, uint64_t seed);
 

@@ -48,8 +48,8 @@ class JsonTemplate {
   static constexpr size_t kMaxJsonBytes = 64u << 20;
 
   // `type` is used during the call only.
-  // Errors: INVALID_ARGUMENT that names field and place, such as `field user.age: "abc" is not a
-  // valid int32, at 3:12`; RESOURCE_EXHAUSTED when the text exceeds kMaxJsonBytes.
+  // Errors: INVALID_ARGUMENT that names place and field, such as `3:12: field user.age: "abc" is
+  // not a valid int32`; RESOURCE_EXHAUSTED when the text exceeds kMaxJsonBytes.
   [[nodiscard]] static absl::StatusOr<JsonTemplate> Parse(const google::protobuf::Descriptor& type,
                                                           std::string_view json, uint64_t seed);
   // The template of a program that was read elsewhere.

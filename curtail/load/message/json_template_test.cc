@@ -21,7 +21,9 @@ using loadtest::Item;
 using loadtest::Nasty;
 using loadtest::Old;
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 template <class M = Nasty>
 absl::StatusOr<JsonTemplate> Parse(std::string_view json, uint64_t seed = 1) {
@@ -97,7 +99,7 @@ TEST(JsonTemplate, ReadsProto2) {
   EXPECT_EQ(old.packed(1), 4);
   EXPECT_EQ(old.bundle().tied(), "t");
   EXPECT_EQ(ErrorOf<Old>(R"({"number": 1})"),
-            "the field name of curtail.loadtest.Old is required and missing, at 1:1");
+            "1:1: the field name of curtail.loadtest.Old is required and missing");
   EXPECT_THAT(ErrorOf<Old>(R"({"name": "", "closed": 3})"), HasSubstr("3 is not a valid number of the enum"));
   const Old drawn = RenderText<Old>(R"({"name": "{{index}}", "bundle": {"tied": "{{pick knot}}"}})", 5);
   EXPECT_EQ(drawn.bundle().tied(), "knot");
@@ -106,19 +108,18 @@ TEST(JsonTemplate, ReadsProto2) {
 
 TEST(JsonTemplate, ErrorsNameFieldAndPlace) {
   EXPECT_EQ(ErrorOf("{\n  \"an_item\": {\n    \"weight\": \"abc\"}}"),
-            "field an_item.weight: \"abc\" is not a valid sint32, at 3:15");
+            "3:15: field an_item.weight: \"abc\" is not a valid sint32");
   EXPECT_EQ(ErrorOf(R"({"an_int32": 2147483648})"),
-            "field an_int32: 2147483648 is out of the range of int32, -2147483648 to 2147483647, at 1:14");
-  EXPECT_EQ(
-      ErrorOf(R"({"items": [{}, {"nam": "x"}]})"),
-      "field items[1].nam: curtail.loadtest.Item has no such field; did you mean \"name\"? There are name, "
-      "weight, inner, at 1:17");
+            "1:14: field an_int32: 2147483648 is out of the range of int32, -2147483648 to 2147483647");
+  EXPECT_EQ(ErrorOf(R"({"items": [{}, {"nam": "x"}]})"),
+            "1:17: curtail.loadtest.Item has no field \"nam\"; did you mean \"name\"? There are name, "
+            "weight, inner");
   EXPECT_EQ(ErrorOf(R"({"a_colour": 1})"),
-            "field a_colour: curtail.loadtest.Nasty has no such field; did you mean \"a_color\"?, at 1:2");
+            "1:2: curtail.loadtest.Nasty has no field \"a_colour\"; did you mean \"a_color\"?");
   EXPECT_EQ(ErrorOf(R"({"by_number": {"7": {"weight": 1.5}}})"),
-            "field by_number[\"7\"].weight: 1.5 is not a valid sint32, at 1:32");
+            "1:32: field by_number[\"7\"].weight: 1.5 is not a valid sint32");
   EXPECT_EQ(ErrorOf("{\"a_string\": \"\xc3\xa9\", \"a_bool\": 1}"),
-            "field a_bool: 1 is not a valid bool: write true or false, at 1:29");
+            "1:29: field a_bool: 1 is not a valid bool: write true or false");
 }
 
 TEST(JsonTemplate, RefusesWhatDoesNotFit) {
@@ -157,45 +158,45 @@ TEST(JsonTemplate, RefusesWhatDoesNotFit) {
       {R"({"at": "yesterday"})", "field at: \"yesterday\" is not a valid google.protobuf.Timestamp"},
       {R"({"any": {"@type": "type.googleapis.com/none"}})", "is not a valid google.protobuf.Any"},
       {R"({"wrapped": "x"})", "field wrapped: \"x\" is not a valid int64"},
-      {"[]", "expected an object (curtail.loadtest.Nasty), got a list, at 1:1"},
+      {"[]", "1:1: expected an object (curtail.loadtest.Nasty), got a list"},
       {"", "got the end of the text"},
   };
   for (const auto& [json, error] : kCases) {
-    EXPECT_THAT(ErrorOf(json), AllOf(HasSubstr(error), HasSubstr(", at 1:"))) << json;
+    EXPECT_THAT(ErrorOf(json), AllOf(HasSubstr(error), StartsWith("1:"))) << json;
   }
 }
 
 TEST(JsonTemplate, SyntaxErrorsNameThePlace) {
   const std::pair<const char*, const char*> kCases[] = {
-      {"{\n \"a_string\" \"x\"}", "expected ':' after the name \"a_string\", at 2:13"},
-      {R"({"a_string": "x",})", "one comma too many after the last of the members of an object, at 1:18"},
-      {R"({"a_string": "x" "a_bool": true})", "expected ',' or '}' after the members of an object, at 1:18"},
-      {R"({a_string: "x"})", "expected a member's name in double quotes, at 1:2"},
-      {R"({"strings": ["x" "y"]})", "expected ',' or ']' after the elements of a list, at 1:18"},
-      {R"({"a_string": "x)", "a string has no end, at 1:14"},
+      {"{\n \"a_string\" \"x\"}", "2:13: expected ':' after the name \"a_string\""},
+      {R"({"a_string": "x",})", "1:18: one comma too many after the last of the members of an object"},
+      {R"({"a_string": "x" "a_bool": true})", "1:18: expected ',' or '}' after the members of an object"},
+      {R"({a_string: "x"})", "1:2: expected a member's name in double quotes"},
+      {R"({"strings": ["x" "y"]})", "1:18: expected ',' or ']' after the elements of a list"},
+      {R"({"a_string": "x)", "1:14: a string has no end"},
       {R"({"a_string": "\x"})", "no such escape in a string"},
-      {R"({"a_string": "\ud800"})", "half a surrogate pair, at 1:15"},
+      {R"({"a_string": "\ud800"})", "1:15: half a surrogate pair"},
       {R"({"a_string": "\ud800\u0041"})", "half a surrogate pair"},
-      {R"({"a_string": "\udc00"})", "half a surrogate pair, at 1:14"},
-      {R"({"a_string": "\u12g4"})", "expected four hexadecimal digits after \\u, at 1:19"},
+      {R"({"a_string": "\udc00"})", "1:14: half a surrogate pair"},
+      {R"({"a_string": "\u12g4"})", "1:19: expected four hexadecimal digits after \\u"},
       {"{\"a_string\": \"\n\"}", "a string holds a line break or control character"},
-      {"{\"a_string\": \"\xff\"}", "a string is not valid UTF-8, at 1:15"},
+      {"{\"a_string\": \"\xff\"}", "1:15: a string is not valid UTF-8"},
       {"{\"a_string\": \"\xc0\x80\"}", "a string is not valid UTF-8"},
       {"{\"a_string\": \"\xed\xa0\x80\"}", "a string is not valid UTF-8"},
-      {R"({"an_int32": 01})", "not a number as JSON writes it, at 1:14"},
+      {R"({"an_int32": 01})", "1:14: not a number as JSON writes it"},
       {R"({"an_int32": 1.})", "not a number as JSON writes it"},
       {R"({"an_int32": -})", "not a number as JSON writes it"},
-      {R"({"an_int32": 1e400})", "1e400 is out of the range of double, at 1:14"},
-      {R"({"strings": [:"x"]})", "expected a value, got something that is not a JSON value, at 1:14"},
-      {R"({"a_bool": tru})", "expected true, false or null, at 1:12"},
+      {R"({"an_int32": 1e400})", "1:14: 1e400 is out of the range of double"},
+      {R"({"strings": [:"x"]})", "1:14: expected a value, got something that is not a JSON value"},
+      {R"({"a_bool": tru})", "1:12: expected true, false or null"},
       {R"({"a_bool": yes})", "expected a value, got something that is not a JSON value"},
       {R"({"a_bool": true)", "expected ',' or '}'"},
-      {R"({} {})", "more text follows the request, at 1:4"},
+      {R"({} {})", "1:4: more text follows the request"},
       {"// x\n{}", "got something that is not a JSON value"},
       {"name: 3", "got something that is not a JSON value"},
   };
   for (const auto& [json, error] : kCases) EXPECT_THAT(ErrorOf(json), HasSubstr(error)) << json;
-  EXPECT_THAT(ErrorOf({"{}\0", 3}), HasSubstr("more text follows the request, at 1:3"));
+  EXPECT_THAT(ErrorOf({"{}\0", 3}), HasSubstr("1:3: more text follows the request"));
   EXPECT_THAT(ErrorOf({"{\"a_string\": \"\0\"}", 17}),
               HasSubstr("a string holds a line break or control character"));
   std::string deep;
@@ -368,7 +369,7 @@ TEST(JsonTemplate, RefusesWrongPlaceholders) {
       {R"({"any": {"name": "{{index}}"}})", "field any: an Any needs its type: \"@type\""},
       {R"({"any": {"@type": "x.com/a.B", "name": "{{index}}"}})", "has the type \"a.B\": add the file"},
       {R"({"any": {"@type": "x.com/curtail.loadtest.Item", "nam": "{{index}}"}})",
-       "field any.nam: curtail.loadtest.Item has no such field; did you mean \"name\"?"},
+       "curtail.loadtest.Item has no field \"nam\"; did you mean \"name\"?"},
       {R"({"any": {"@type": "x.com/google.protobuf.Duration", "v": "{{index}}s"}})",
        "an Any of google.protobuf.Duration has it as \"value\""},
       {R"({"any": "{{index}}"})", "expected an object, got a string"},
@@ -378,7 +379,7 @@ TEST(JsonTemplate, RefusesWrongPlaceholders) {
        "field strings[4]: the placeholders of this message give more than 64 MiB"},
   };
   for (const auto& [json, error] : kCases) {
-    EXPECT_THAT(ErrorOf(json), AllOf(HasSubstr(error), HasSubstr(", at "))) << json;
+    EXPECT_THAT(ErrorOf(json), AllOf(HasSubstr(error), ContainsRegex("^[0-9]+:[0-9]+: "))) << json;
   }
   EXPECT_EQ(RenderText(R"({"structure": {"a": "\u007b\u007bindex}}"}})")
                 .structure()

@@ -28,7 +28,9 @@ struct CloseFile {
 };
 
 absl::Status FileError(const std::string& name, const char* what, int error) {
-  return absl::ErrnoToStatus(error, Join("cannot ", what, " ", name));
+  if (error == EISDIR) return absl::InvalidArgumentError(Join(name, " is a folder; name a file"));
+  const absl::Status status = absl::ErrnoToStatus(error, Join("cannot ", what, " ", name));
+  return error == EACCES ? absl::InvalidArgumentError(status.message()) : status;
 }
 
 // Reads the templates of one text: a list of them, or one after the other.

@@ -33,8 +33,8 @@ struct JsonSource {
 
 // The requests of `source` for `method`, as Catalog::FindMethod() gives it. All of them are checked
 // now.
-// Errors: INVALID_ARGUMENT, with field and place: `field user.age: "abc" is not a valid int32, at
-// requests.jsonl:3:12`; RESOURCE_EXHAUSTED (too long).
+// Errors: INVALID_ARGUMENT, with place and field: `requests.jsonl:3:12: field user.age: "abc" is
+// not a valid int32`; RESOURCE_EXHAUSTED (too long).
 [[nodiscard]] absl::StatusOr<std::unique_ptr<Workload>> MakeJsonWorkload(const CatalogMethod& method,
                                                                          const JsonSource& source,
                                                                          uint64_t seed);

@@ -93,7 +93,7 @@ TEST(JsonWorkload, ErrorsNameFileLineAndField) {
   const auto workload = MakeJsonWorkload(Seek(), *ReadJsonFile(file.name()), 5);
   EXPECT_EQ(workload.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(std::string(Message(workload.status())),
-            Join("field weight: \"heavy\" is not a valid sint32, at ", file.name(), ":2:12"));
+            Join(file.name(), ":2:12: field weight: \"heavy\" is not a valid sint32"));
   const auto absent = ReadJsonFile("/nonexistent/x.json");
   EXPECT_EQ(absent.status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(Message(absent.status())), StartsWith("cannot open /nonexistent/x.json"));
@@ -103,15 +103,15 @@ TEST(JsonWorkload, ErrorsNameFileLineAndField) {
         << empty;
   }
   EXPECT_THAT(std::string(Message(Make("[{}] {}").status())),
-              HasSubstr("more text follows the list of requests, at 1:6"));
+              HasSubstr("1:6: more text follows the list of requests"));
   EXPECT_THAT(std::string(Message(Make("[{} {}]").status())), HasSubstr("expected ',' or ']'"));
   EXPECT_EQ(std::string(Message(Make("[{},\n {\"weight\": \"heavy\"}, }").status())),
-            "field weight: \"heavy\" is not a valid sint32, at 2:13");
+            "2:13: field weight: \"heavy\" is not a valid sint32");
   EXPECT_THAT(std::string(Message(Make("[{}, {\"weight\": 1]").status())), HasSubstr("expected ',' or '}'"));
   EXPECT_THAT(std::string(Message(Make("[{}, ]").status())), HasSubstr("one comma too many"));
   EXPECT_THAT(std::string(Message(Make("[{}, ").status())), HasSubstr("got the end of the text"));
   EXPECT_THAT(std::string(Message(Make("{}\n7").status())),
-              HasSubstr("expected an object (curtail.loadtest.Item), got a number, at 2:1"));
+              HasSubstr("2:1: expected an object (curtail.loadtest.Item), got a number"));
 }
 
 TEST(JsonWorkload, MessagesAreShownAsJson) {

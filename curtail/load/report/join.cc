@@ -6,11 +6,12 @@
 #include <cstdlib>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "curtail/load/report/report.h"
+#include "absl/time/time.h"
 
 namespace curtail {
 namespace {
@@ -120,6 +121,28 @@ LoadPlan WholePlan(LoadPlan share) {
   return share;
 }
 
+// The first difference of a plan from the plan of the file `other`: "--seed 9, a.json has 1".
+std::string FirstDifference(const LoadPlan& plan, const LoadPlan& of, const std::string& other) {
+  const auto text = [](Nanos time) { return absl::FormatDuration(absl::FromChrono(time)); };
+  const std::tuple<const char*, std::string, std::string> kParts[] = {
+      {"the target ", plan.target, of.target},
+      {"--method ", plan.method, of.method},
+      {"--seed ", absl::StrCat(plan.seed), absl::StrCat(of.seed)},
+      {"shares: ", absl::StrCat(plan.shares), absl::StrCat(of.shares)},
+      {"--threads ", absl::StrCat(plan.threads), absl::StrCat(of.threads)},
+      {"--connections ", absl::StrCat(plan.connections), absl::StrCat(of.connections)},
+      {"--closed ", absl::StrCat(plan.outstanding), absl::StrCat(of.outstanding)},
+      {"the schedule ", plan.schedule, of.schedule},
+      {"--requests ", absl::StrCat(plan.requests), absl::StrCat(of.requests)},
+      {"--duration ", text(plan.duration), text(of.duration)},
+      {"--warmup ", text(plan.warmup), text(of.warmup)},
+      {"--timeout ", text(plan.timeout), text(of.timeout)}};
+  for (const auto& [name, own, others] : kParts) {
+    if (own != others) return absl::StrCat(name, own, ", ", other, " has ", others);
+  }
+  return absl::StrCat("another plan than ", other);
+}
+
 absl::Status CheckShares(const std::vector<ShareReport>& parts) {
   const LoadPlan whole = WholePlan(parts.front().report.runs.front().plan);
   std::map<int, std::string> names;  // by share
@@ -130,13 +153,15 @@ absl::Status CheckShares(const std::vector<ShareReport>& parts) {
           absl::StrCat(name, " is not a share of a run: curtail load --share 1/2 and 2/2 make two"));
     }
     if (WholePlan(plan) != whole) {
-      return absl::InvalidArgumentError(absl::StrCat(name, " is of another plan than ", parts.front().name,
-                                                     ": \"", PlanText(WholePlan(plan)), "\", not \"",
-                                                     PlanText(whole), "\""));
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, " has ", FirstDifference(WholePlan(plan), whole, parts.front().name),
+                       "; run all shares with the same flags"));
     }
     if (const auto [known, added] = names.emplace(plan.share, name); !added) {
       return absl::InvalidArgumentError(
-          absl::StrCat(name, " and ", known->second, " are both share ", plan.share, " of ", plan.shares));
+          name == known->second ? absl::StrCat(name, " is named twice; name each share once")
+                                : absl::StrCat(name, " and ", known->second, " are both share ", plan.share,
+                                               " of ", plan.shares, "; give each generator its own --share"));
     }
   }
   return absl::OkStatus();

@@ -36,7 +36,10 @@ Unit UnitFor(Nanos typical) {
   return {"s", 1e9};
 }
 
-std::string Seconds(Nanos t) { return absl::StrFormat("%g s", static_cast<double>(t.count()) / 1e9); }
+std::string Seconds(Nanos t) {
+  const auto ns = static_cast<double>(t.count());
+  return ns > 0 && ns < 1e6 ? absl::StrFormat("%g us", ns / 1e3) : absl::StrFormat("%g s", ns / 1e9);
+}
 
 std::string Row(absl::string_view label, absl::string_view text) {
   return absl::StrFormat("%-*s%s\n", kLabelColumns, label, text);
@@ -205,9 +208,10 @@ std::string PlanText(const LoadPlan& plan) {
                                                   plan.rate_per_s, plan.peak_per_s),
                           plan.seed);
   }
-  const std::string length =
-      plan.requests == 0 ? Seconds(plan.duration)
-                         : absl::StrCat(plan.requests, plan.steps.empty() ? " requests" : " journeys");
+  const std::string length = plan.requests == 0
+                                 ? Seconds(plan.duration)
+                                 : absl::StrCat(plan.requests, plan.steps.empty() ? " request" : " journey",
+                                                plan.requests == 1 ? "" : "s");
   const std::string retries =
       plan.retries == 0 ? ""
                         : absl::StrCat("; up to ", plan.retries, plan.retries == 1 ? " retry" : " retries");

@@ -29,6 +29,10 @@ absl::StatusOr<LimitUnit> LimitUnitOf(absl::string_view metric) {
   if (metric == "mean" || metric == "max" || ParsePercentile(metric, &percent)) return LimitUnit::kDuration;
   if (metric == "errors" || metric == "score" || metric == "checks") return LimitUnit::kShare;
   if (metric == "rate" || metric == "good") return LimitUnit::kNumber;
+  if (metric.size() > 1 && metric[0] == 'p' && absl::SimpleAtod(metric.substr(1), &percent)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", metric, "' is not a percentile; N of pN is above 0 and at most 100"));
+  }
   return absl::InvalidArgumentError(
       absl::StrCat("there is no metric '", metric,
                    "'; use p50, p99 or any pN, mean, max, errors, rate, good, score or checks"));
@@ -45,7 +49,10 @@ absl::StatusOr<double> ParseLimit(absl::string_view text, LimitUnit unit) {
   double scale = 1;
   if (unit == LimitUnit::kShare && absl::ConsumeSuffix(&text, "%")) scale = 0.01;
   double value = 0;
-  if (absl::SimpleAtod(text, &value) && std::isfinite(value) && value >= 0) return value * scale;
+  const bool number = absl::SimpleAtod(text, &value) && std::isfinite(value) && value >= 0;
+  if (number && unit == LimitUnit::kShare && value * scale > 1)
+    return absl::InvalidArgumentError("a share is at most 100%");
+  if (number) return value * scale;
   return absl::InvalidArgumentError(absl::StrCat(
       "'", text, "' is not a ", unit == LimitUnit::kShare ? "share; write 0.1% or 0.001" : "number"));
 }
@@ -128,6 +135,7 @@ bool MightHold(absl::string_view metric, const LoadResult& r, const Holds& holds
 absl::StatusOr<std::vector<Threshold>> ParseThresholds(std::string_view text) {
   std::vector<Threshold> result;
   const std::string packed = absl::StrReplaceAll(std::string(text), {{" ", ""}});
+  if (packed.empty()) return absl::InvalidArgumentError("the condition is empty; write p99<5ms");
   for (absl::string_view part : absl::StrSplit(packed, ',')) {
     absl::StatusOr<Threshold> one = ParseOne(part);
     if (!one.ok()) return one.status();

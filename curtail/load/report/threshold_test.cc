@@ -116,14 +116,16 @@ TEST(Threshold, ListsAndDescribes) {
 
 TEST(Threshold, RefusesWithAHint) {
   const std::pair<const char*, const char*> cases[] = {
-      {"", "compares nothing"},
+      {"", "the condition is empty; write p99<5ms"},
+      {"p200<5ms", "'p200' is not a percentile; N of pN is above 0 and at most 100"},
+      {"errors<200%", "a share is at most 100%"},
       {"p99", "compares nothing"},
       {"p99=5ms", "compares nothing"},
       {"p99<5", "not a duration"},
       {"p99<", "not a duration"},
       {"p99<-5ms", "not a duration"},
-      {"p0<5ms", "no metric"},
-      {"p101<5ms", "no metric"},
+      {"p0<5ms", "not a percentile"},
+      {"p101<5ms", "not a percentile"},
       {"latency<5ms", "no metric"},
       {"errors<lots", "not a share"},
       {"rate>5%", "not a number"},

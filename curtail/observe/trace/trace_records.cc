@@ -180,8 +180,7 @@ absl::Status TraceRecords::Add(std::string_view text, std::string_view service, 
     return absl::OkStatus();
   }
   if (!json.is_array() || !std::all_of(json.begin(), json.end(), is_document)) {
-    return absl::InvalidArgumentError(
-        "no spans as /traces has them: an object with \"spans\", or an array of such");
+    return absl::InvalidArgumentError("it has no spans; save what /traces of a service returns");
   }
   for (const Json& one : json) add(one);
   return absl::OkStatus();

@@ -157,9 +157,8 @@ absl::Status JsonMessageReader::ReadMembers(const Descriptor& type, MessageProgr
 absl::Status JsonMessageReader::UnknownField(const Descriptor& type, const std::string& name) const {
   std::vector<std::string> names;
   for (int i = 0; i < type.field_count(); ++i) names.push_back(type.field(i)->name());
-  const std::string path = Join(path_, path_.empty() ? "" : ".", name);
-  return in_->Error(in_->member_offset(), Join("field ", path, ": ", type.full_name(), " has no such field",
-                                               NamesHint(name, names)));
+  return in_->Error(in_->member_offset(),
+                    Join(type.full_name(), " has no field \"", name, "\"", NamesHint(name, names)));
 }
 
 absl::Status JsonMessageReader::ReadMember(const Field& field, std::set<std::string>* given,

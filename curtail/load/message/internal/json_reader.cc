@@ -232,8 +232,7 @@ absl::Status JsonReader::Error(size_t offset, std::string_view what) const {
       ++column;
     }
   }
-  return absl::InvalidArgumentError(
-      Join(what, ", at ", source_, source_.empty() ? "" : ":", line, ":", column));
+  return absl::InvalidArgumentError(Join(source_, source_.empty() ? "" : ":", line, ":", column, ": ", what));
 }
 
 bool JsonReader::Fail(size_t offset, std::string_view what) {

@@ -66,6 +66,8 @@ absl::Status ReflectionClient::Explain(const absl::Status& status) const {
     case absl::StatusCode::kDeadlineExceeded:
       return absl::DeadlineExceededError(
           Join(target_, " did not answer a question of server reflection in time"));
+    case absl::StatusCode::kInvalidArgument:  // the target or the options, not the server
+      return status;
     default:
       return absl::Status(status.code(), Join("server reflection of ", target_, ": ", Message(status)));
   }
