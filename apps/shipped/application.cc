@@ -79,8 +79,10 @@ std::string ApplicationNames() {
 absl::Status NoApplication(std::string_view name) {
   std::vector<std::string> names;
   for (const ShippedApplication& shipped : ShippedApplications()) names.emplace_back(shipped.name);
-  return absl::NotFoundError(absl::StrCat("no application \"", std::string(name), "\"; there are ",
-                                          ApplicationNames(), internal::DidYouMean(name, names)));
+  const std::string meant = internal::DidYouMean(name, names);
+  return absl::NotFoundError(
+      absl::StrCat("there is no application \"", std::string(name), "\"",
+                   meant.empty() ? absl::StrCat("; there are ", ApplicationNames()) : meant));
 }
 
 std::map<std::string, std::string> OwnOptions() {
@@ -94,13 +96,21 @@ std::map<std::string, std::string> OwnOptions() {
   return options;
 }
 
+std::map<std::string, std::vector<std::string>> OwnersOfOptions() {
+  std::map<std::string, std::vector<std::string>> owners;
+  for (const ShippedApplication& shipped : ShippedApplications()) {
+    for (const AppOption& own : shipped.requests().options) owners[own.name].emplace_back(shipped.name);
+  }
+  return owners;
+}
+
 absl::StatusOr<Topology> LoadTopology(const std::string& name) {
   if (deploy::IsTopologyFile(name)) return deploy::ReadTopology(name);
   if (const ShippedApplication* shipped = Find(name)) {
     return Topology::Parse(shipped->topology, absl::StrCat(name, "'s topology.yaml"));
   }
   return absl::NotFoundError(absl::StrCat(NoApplication(name).message(),
-                                          "\na topology of your own is given by its path, ./NAME.yaml"));
+                                          "\n  hint: give the path of your own topology, ./NAME.yaml"));
 }
 
 absl::StatusOr<Topology> LoadTopology(const std::string& name, const deploy::TopologyChanges& changes) {

@@ -40,6 +40,8 @@ struct Application {
 
 // The options that applications have of their own, by name, with "hdsearch: ...; router: ..." as their help.
 std::map<std::string, std::string> OwnOptions();
+// The applications that have each of them.
+std::map<std::string, std::vector<std::string>> OwnersOfOptions();
 
 // True if there is an application of this name, so that an address is not taken for one.
 bool IsApplication(std::string_view name);

@@ -135,7 +135,7 @@ def test_drawn(tools):
     assert "1 connection, 3 threads" in out and result["plan"]["threads"] == 3, out
     assert result["runs"][0]["requests"]["ok"] == 60, result["runs"][0]["requests"]
     assert len({path for _, path, _, _ in Handler.seen}) == 60, "no two threads send the same"
-    expect_refusal(tools.run("load", f"http://{address}/", "--closed", "1", "--threads", "2"), "each thread of each share needs a request")
+    expect_refusal(tools.run("load", f"http://{address}/", "--closed", "1", "--threads", "2"), "--closed must be at least --threads, 2")
     once = ("load", f"http://{address}/", "--closed", "1", "-n", "5", "--timeout", "30s", "--data", '{"id": 7}')
     for limit, wanted in (("checks<=0", 99), ("checks<=100%", 0)):
         code, out, err = tools.run(*once, "--check", ".id == 8", "--fail-if", limit)

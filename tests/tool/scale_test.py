@@ -133,7 +133,7 @@ def test_restart(tools):
         assert code == 0 and out == "toy/count.1: 1 process restarted\n", (code, out, err)
         last = counts(tools)
         assert [n for n, p in last.items() if p["pid"] != after[n]["pid"]] == ["count-0.1"], (after, last)
-        for target, text in (("toy/nothing", "no service or process nothing"), ("toy", "names no service"), ("no/x", "no is not up")):
+        for target, text in (("toy/nothing", "no service or process nothing"), ("toy", "names no service"), ("no/x", "there is no application \"no\"")):
             code, out, err = tools.run("restart", target)
             assert code == 104 and text in err, (code, out, err)
 
@@ -145,8 +145,8 @@ def test_refuses(tools):
 
     refused(104, "toy is not up", "toy/count", "2")
     with up(tools):
-        refused(104, "no service user that scales while it serves; there are count", "toy/user", "2")
-        refused(104, "there are count", "toy", "2")
+        refused(104, "user does not scale; add scales: true to it in the topology; these scale: count", "toy/user", "2")
+        refused(104, "name a service, as toy/SERVICE; these scale: count", "toy", "2")
         refused(104, "N", "toy/count", "0")
         refused(104, "N", "toy/count", "1000")
 

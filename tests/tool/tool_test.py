@@ -236,16 +236,42 @@ def test_help(tools):
     expect_refusal(tools.run("load", "a:1", "--rsp", "5"), 104, "--rsp: unknown flag or word; did you mean \"--rps\"?\n", "hint: see curtail load --help\n")
     expect_refusal(tools.run("top", "hdsearch", "--quite"), 104, "did you mean \"--quiet\"?", "hint: see curtail top --help\n")
     expect_refusal(tools.run("up", "hdsearch", "--lowres=5"), 104, "--lowres=5: unknown flag or word\n")
-    expect_refusal(tools.run("report"), 104, "file is required\n", "hint: see curtail report --help\n")
-    expect_refusal(tools.run(), 104, "hint: see curtail --help\n")
+    expect_refusal(tools.run("report"), 104, "file is missing\n", "hint: see curtail report --help\n")
+    for args in ((), ("--quiet",)):
+        expect_refusal(tools.run(*args), 104, "name a command\n", "hint: curtail help lists the commands\n")
+    expect_refusal(tools.run("--verson"), 104, "--verson: unknown flag or word; did you mean \"--version\"?\n")
+    expect_refusal(tools.run("lode"), 104, "there is no command \"lode\"; did you mean \"load\"?\n")
+    expect_refusal(tools.run("man", "load"), 104, "man takes no words; curtail help COMMAND is the help of a command\n")
+    code, out, _ = tools.run("help", "exit-codes")
+    assert code == 0 and all(f"\n{number:4}  " in out for number in (0, 1, 98, 99, 104, 105)), out
+    expect_refusal(tools.run("render", "bank", "--to", "k8s"), 104, "--to: there is no k8s; write kubernetes, helm or compose\n")
+    for image in ("Bad Image!", "UPPER:tag"):
+        expect_refusal(tools.run("render", "bank", "--to", "compose", "--image", image), 104, f"--image: '{image}' is not the name of an image\n")
+    expect_refusal(tools.run("compare", "./x.yaml", "--policies", "mutune"), 104, "compare takes shipped applications only")
+    expect_refusal(tools.run("new", "My App"), 104, "a name starts with a lower-case letter and has lower-case letters and digits, at most 40\n")
+    expect_refusal(tools.run("new", "kiosk", "--services", "front"), 104, "--services: give 2 to 50 services")
+    expect_refusal(tools.run("provision", "bank", "--qos", "errors<1%"), 104, "--qos needs a percentile, as in 'p99<50ms'\n")
+    expect_refusal(tools.run("provision", "bank", "--rps", "0"), 104, "--rps: 0 is not above 0\n")
     for command in ("load", "logs", "observe", "top", "traces", "status", "switch", "down", "ps"):
         code, _, err = tools.run(command, "hdserach", *(("--rps", "5") if command == "load" else ()))
-        assert code in (1, 104) and "hdserach is not up; nothing is; did you mean \"hdsearch\"?" in err, (code, err)
+        assert code in (1, 104) and "there is no application \"hdserach\"; did you mean \"hdsearch\"?" in err, (code, err)
     for args in (("train", "hdserch"), ("verify", "hdserch", "x.json"), ("compare", "hdserch", "--flash-crowd", "1..2"),
                  ("up", "hdserch")):
         code, out, err = tools.run(*args)
         assert code == 104 and out == "", (code, out)
-        assert "no application \"hdserch\"; there are bank, fanout, " in err and "did you mean \"hdsearch\"?" in err, err
+        assert "there is no application \"hdserch\"; did you mean \"hdsearch\"?\n" in err, err
+    expect_refusal(tools.run("up", "kiosk"), 104, "no application \"kiosk\"; there are bank, fanout, ", "hint: give the path of your own topology, ./NAME.yaml\n")
+    for args, text in ((("down", "bank/front-end"), "down takes an application: curtail down bank\n"),
+                       (("ps", "bank/front-end"), "ps takes an application: curtail ps bank\n"),
+                       (("top", "bank"), "bank is not up, nor is any other application; start it with curtail up bank\n"),
+                       (("down", "bank", "--timeout", "5"), "--timeout: '5' is not a duration"),
+                       (("scale", "bank/front-end", "3", "--timeout", "0s"), "--timeout: 0s is not above 0"),
+                       (("up", "hdsearch", "--start-timeout", "5"), "--start-timeout: '5' is not a duration"),
+                       (("traces", "bank", "--slow", "10"), "--slow: '10' is not a duration"),
+                       (("observe", "127.0.0.1:1"), "observe takes an application that is up, not an address\n"),
+                       (("traces", "127.0.0.1:1"), "save http://127.0.0.1:1/traces as FILE.json and give that\n"),
+                       (("traces", "nope.json"), "cannot open nope.json")):
+        expect_refusal(tools.run(*args), 104, text)
 
 
 def commands_in(help_text):
@@ -522,7 +548,7 @@ def check_load_refuses(tools, address, brief, health):
     expect_refusal(run(address, *brief[2:], "--rps", "5x"), 104, "--rps", "2.5k")
     expect_refusal(run(address, "--rps", "5"), 104, "either --method package.Service/Method")
     expect_refusal(run(address, "--rps", "-5", *health), 104, "--rps")
-    expect_refusal(run(address, "--rps", "1e9", *health), 104, "--rps", "1e+07")
+    expect_refusal(run(address, "--rps", "1e9", *health), 104, "--rps", "10 million")
     expect_refusal(run(address, *brief, "--balancer", "best"), 104, 'no balancer "best"', "round_robin")
     expect_refusal(run(address, *brief, "--timeout", "5"), 104, "--timeout", "write 10s")
     expect_refusal(run(address, *brief, "--fail-if", "p99<5"), 104, "--fail-if", "write 5ms")
@@ -534,7 +560,7 @@ def check_load_refuses(tools, address, brief, health):
     expect_refusal(run(address, "--rps", "5", "--method", "Health"), 104, "package.Service/Method")
     expect_refusal(run(address, "--rps", "5", "--method", "grpc.health.v1.Health/Chek"), 104, 'did you mean "Check"')
     expect_refusal(run(address, *brief, "--data-hex", "0g"), 104, "--data-hex")
-    expect_refusal(run("not an address", *brief), 104, "not an address")
+    expect_refusal(run("not an address", *brief), 104, "\"not an address\" has no port, and no application has this name; write HOST:PORT")
     expect_refusal(run(address, *brief, "--pick", "zipf:1"), 104, "--pick")
     expect_refusal(run(address, *brief, "--tls"), 1, "TLS", "hint: leave --tls out")
     expect_refusal(run(address, *brief, "--insecure"), 104, "need --tls")
@@ -548,6 +574,38 @@ def check_load_refuses(tools, address, brief, health):
         expect_refusal(run(address, "--schedule", trace, *health), 104, "--schedule", complaint)
     expect_refusal(run(address, "--schedule", "wobble:1..2", *health), 104, "flash-crowd:100..8000")
     expect_refusal(run(address, "--find-max", "p99<5ms", "--closed", "2", *health), 104, "--rps")
+    check_load_flags(tools, address, brief, health)
+
+
+def check_load_flags(tools, address, brief, health):
+    """A wrong flag is named before the plan is printed, with what to write."""
+    bytes_only = (address, "--rps", "5", "--method", "a.B/C")
+    for args, text in (
+            ((address, *brief, "--fail-if", ""), "--fail-if: the condition is empty; write p99<5ms\n"),
+            ((address, "--find-max", "--rps", "5", *health), "--find-max: it needs a condition, such as 'p99<5ms'\n"),
+            ((*bytes_only, "--proto", "nope.proto"), "cannot find nope.proto, here or in an --import-path\n"),
+            ((*bytes_only, "--proto", tools.scratch), f"{tools.scratch} is a folder; name a .proto file\n"),
+            ((address, *brief, "--data", "@" + tools.scratch), f"--data: {tools.scratch} is a folder; name a file\n"),
+            (("hdsearch", address, "--rps", "5", "--records", "100"), "--records: hdsearch has no such flag; it is for router\n"),
+            ((address, *brief, "--records", "100"), "--records: it is for router; leave it out, or name the application\n"),
+            ((address, "--rps", "-5", *health), "--rps: -5 is not above 0\n"),
+            ((address, "--closed", "0", *health), "--closed: 0 is not from 1 to 100000\n"),
+            ((address, *brief, "--connections", "1000000", "--dry-run"), "--connections: 1000000 is not from 1 to 1024\n"),
+            ((address, *brief, "--timeout", "0s", "--dry-run"), "--timeout: 0s is not above 0; write 10s, for example\n"),
+            ((address, *brief, "--seed", "-1"), "--seed: -1 is below 0\n"),
+            ((address, *brief, "--threads", "0"), "--threads: 0 is not from 1 to 256\n"),
+            ((address, *brief, "--closed", "2"), "--rps and --closed cannot be combined\n"),
+            ((address, "--closed", "2", "--threads", "4", *health), "--closed must be at least --threads, 4\n"),
+            ((address, *brief, "--balancer", "best"), "--balancer: there is no balancer"),
+            ((":7000", *brief), "curtail: target \":7000\" is not NAME:PORT"),
+            ((address, *brief, "--fail-if", "pay.p99<5ms"), "--fail-if: 'pay' needs --journey, or a mix of methods; write p99\n"),
+            ((address, *brief, "--data", '{"x": 1}'), "curtail: --data:1:2: grpc.health.v1.HealthCheckRequest has no field \"x\""),
+            ((f"http://{address}/", *brief), "--method is for gRPC; with an http:// target use -X\n"),
+            ((address, f"http://{address}/", "--rps", "5"), "give only URLs, or only gRPC addresses\n")):
+        code, out, err = tools.run("load", *args)
+        assert code == 104 and out == "" and text in err, (args, code, out, err)
+    expect_refusal(tools.run("load", address, *brief, "--admin", "127.0.0.1:1"), 1, "--admin 127.0.0.1:1: cannot connect: Connection refused; is this the server's --admin?\n")
+    expect_refusal(tools.run("load", address, "--rps", "5", "-n", "1", "--method", "grpc.health.v1.Helth/Check"), 1, "there is no service grpc.health.v1.Helth in ", "did you mean \"grpc.health.v1.Health\"?")
 
 
 def check_load_looks(tools, address, brief):

@@ -95,7 +95,8 @@ def test_background(tools):
     for args, wanted in ((("down", "hdsearch"), 0), (("ps", "hdsearch"), 1), (("down", "setalgebra"), 0),
                          (("down", "hdserch"), 104), (("ps", "hdserch"), 104), (("down", "../x"), 104)):
         code, _, err = tools.run(*args)
-        assert code == wanted and f"{args[1]} is not up; nothing is" in err, (args, code, err)
+        text = f"there is no application \"{args[1]}\"" if wanted == 104 else f"{args[1]} is not up"
+        assert code == wanted and text in err, (args, code, err)
     code, out, _ = tools.run("logs", "hdsearch", "mid-tier")
     assert code == 0 and "mid-tier | --- " in out, "the logs outlive it"
     with open(glob.glob(tools.scratch + "/**/mid-tier.log", recursive=True)[0], "a") as log:
@@ -128,12 +129,12 @@ def check_names(tools, found):
     assert lines and all(len(line) <= 80 for line in lines) and any("leaf-0" in line and "serving" in line for line in lines), lines
     for p in found.values():
         assert "rpc_server_duration_seconds_count" in metrics(p), p
-    for args, texts in ((("switch", "hdserch", "FIB1"), ["hdserch is not up; hdsearch is; did you mean \"hdsearch\"?"]),
+    for args, texts in ((("switch", "hdserch", "FIB1"), ["there is no application \"hdserch\"; hdsearch is up; did you mean \"hdsearch\"?"]),
                         (("status", "hdsearch/leav"), ["there are leaf (2), mid-tier; did you mean \"leaf\"?"]),
                         (("load", "hdsearch/x", "--rps", "5", "--method", "a.B/C"), ["no service or process x"]),
                         (("logs", "hdsearch", "leave-0"), ["no log of leave-0; there are curtail-up, leaf-0", "did you mean \"leaf-0\"?"]),
-                        (("loglevel", "hdsearch", "loud"), ["is not a level of the log", "debug, info, warning or error"]),
-                        (("logs", "kiosk"), ["kiosk is not up; hdsearch is"])):
+                        (("loglevel", "hdsearch", "loud"), ["is not a log level", "debug, info, warning or error"]),
+                        (("logs", "kiosk"), ["there is no application \"kiosk\"; hdsearch is up"])):
         code, _, err = tools.run(*args)
         assert code == 104 and all(text in err for text in texts), (code, err)
 
@@ -300,13 +301,18 @@ def test_refuses(tools):
     refused(104, ["no application \"kiosk\"", "hdsearch"], "kiosk")
     refused(104, ["no variable 'colour'", "leaf.KEY"], "hdsearch", "--set", "colour=red")
     refused(104, ["SERVICE=ADDRESS"], "hdsearch", "--use", "x")
-    for link in ("mid-tier", "mid-tier>leaf", "front>leaf=delay=1ms"):
+    for link in ("mid-tier", "mid-tier>leaf"):
         refused(104, ["CALLER>SERVICE=delay=20ms"], "hdsearch", "--link", link, "--dry-run")
-    refused(104, ["'fast=1' is not a part"], "hdsearch", "--link", "mid-tier>leaf=fast=1", "--dry-run")
+    refused(104, ["hdsearch has no service front"], "hdsearch", "--link", "front>leaf=delay=1ms", "--dry-run")
+    refused(104, ["--link: there is no 'fast'"], "hdsearch", "--link", "mid-tier>leaf=fast=1", "--dry-run")
     refused(104, ["leaf has a link to mid-tier, which it does not call"], "hdsearch", "--link", "leaf>mid-tier=delay=1ms", "--dry-run")
     refused(104, ["config"], "hdsearch", "--config", "XYZ")
     refused(104, ["--fence on", "strict or borrow"], "hdsearch", "--fence", "on")
-    refused(1, ["mid-tier ended with code 104", "No such file"], "hdsearch", *SMALL, "--policy", "mutune", "--profile", "/nowhere.json")
+    refused(104, ["/nowhere.json", "No such file"], "hdsearch", *SMALL, "--policy", "mutune", "--profile", "/nowhere.json")
+    refused(104, ["policy \"mutun\""], "hdsearch", "--policy", "mutun", "--dry-run")
+    refused(104, ["--dashboard: "], "hdsearch", "--dashboard", "99999", "--dry-run")
+    refused(104, ["leaf: cpus '1023': this machine has CPUs "], "hdsearch", "--set", "leaf.cpus=1023", "--dry-run")
+    refused(104, ["--exec: the program prf is missing"], "hdsearch", "--exec", "leaf=prf record")
     refused(1, ["does not fit", "--force"], "hdsearch", "--set", "data=synthetic:N=900000000,D=2048")
     own = tools.path("own.yaml")
     with open(own, "w") as file:
@@ -334,16 +340,17 @@ def test_refuses(tools):
     assert "--of user " in out and "--store user-postgresql=" in out, out
     code, out, _ = tools.run("up", "hdsearch", "--exec", "mid-tier=perf record -o x", "--dry-run")
     assert code == 0 and "mid-tier: perf record -o x hdsearch --service mid-tier" in out, out
-    for words in ("middle=perf", "leaf=", "leaf", "leaf=env ${nowhere}"):
-        refused(104, ["nowhere" if "$" in words else "SERVICE=PROGRAM FLAGS"], "hdsearch", "--exec", words, "--dry-run")
+    for words, text in (("middle=perf", "hdsearch has no service middle"), ("leaf=", "SERVICE=PROGRAM FLAGS"),
+                        ("leaf", "SERVICE=PROGRAM FLAGS"), ("leaf=env ${nowhere}", "nowhere")):
+        refused(104, [text], "hdsearch", "--exec", words, "--dry-run")
     refused(104, ["--scale 0", "1 to 64"], "social", "--scale", "0")
     refused(104, ["--scale many", "1 to 64"], "social", "--scale", "many")
     for flag in ("--scale", "--dashboard"):
         code, out, err = tools.run("up", flag, "hdsearch", "--dry-run")
         assert code == 0 and "--service mid-tier" in out, (flag, code, err)
         refused(104, ['did you mean "hdsearch"'], flag, "hdsearc", "--dry-run")
-    refused(104, ["APP is required"], "--scale", "2", "--dry-run")
-    refused(104, ["APP is required"], "--scale", "--dry-run")
+    refused(104, ["APP is missing"], "--scale", "2", "--dry-run")
+    refused(104, ["APP is missing"], "--scale", "--dry-run")
     code, out, err = tools.run("render", "--scale", "hdsearch", "--to", "kubernetes")
     assert code == 0 and "N=500000,D=2048" in out, (code, err)
     refused(104, ["--monolith"], "social", "--scale", "2", "--monolith")
@@ -425,7 +432,7 @@ def test_elsewhere(tools):
                    "--data synthetic:N=2000,D=16\n    entry: true\n")
     profile = os.path.relpath(tools.path("home/none.json"))
     code, out, err = tools.run("up", os.path.join(folder, "own.yaml"), "--policy", "mutune", "--profile", profile)
-    assert code == 1 and "No such file" not in err and "none.json" in err, (code, err)
+    assert code == 104 and "No such file" not in err and "none.json" in err, (code, err)
     expect_nothing_left()
 
 
@@ -445,7 +452,7 @@ def test_not_ready(tools):
     with open(path, "w") as file:
         file.write('application: hosted\nservices:\n  leaf: {run: "hdsearch --service leaf --data /nowhere", entry: true}\n')
     code, out, err = tools.run("up", path)
-    assert code == 1 and "/nowhere" in err and "hosted: false" not in err and "memory:" not in err, (code, out, err)
+    assert code == 104 and "/nowhere" in err and "hosted: false" not in err and "memory:" not in err, (code, out, err)
     refused(1, ["web was not ready within 3s", "NOT_SERVING", "protocol: tcp"], "web", "${address} not-serving",
             "protocol: grpc", *brief)
     refused(1, ["was not ready within 3s", "protocol: tcp"], "web", "${address} port", "protocol: grpc", *brief)
@@ -453,7 +460,7 @@ def test_not_ready(tools):
             "protocol: tcp", *brief)
     refused(1, ["was not ready within 3s: it did not say where it listens", "hosted: false"], "web",
             "127.0.0.1:1 silent", "protocol: grpc", *brief)
-    refused(104, ["web: say where it listens"], "web", "127.0.0.1:1 serving", "hosted: false")
+    refused(104, ["web has no address; give the key listen"], "web", "127.0.0.1:1 serving", "hosted: false")
     refused(104, ["config is for curtail services"], "web", "${address} serving", "shards: 1", "--config", "SIB1")
 
     # A topology is a file: what would block its reader, or is none, is refused at once.

@@ -88,9 +88,7 @@ absl::StatusOr<std::vector<PolicyChoice>> MakePolicies(const CompareFlags& flags
   } else if (range) {
     labels = DefaultPolicies(*range, *profile);
   } else {
-    return absl::InvalidArgumentError(
-        "name what is to be compared with --policies, or a profile with --profile, from which the usual ones "
-        "follow");
+    return absl::InvalidArgumentError("give --policies, or --profile for the usual ones");
   }
   std::vector<PolicyChoice> choices;
   for (const std::string& label : labels) {
@@ -166,6 +164,10 @@ int FailCompare(Console& console, const absl::Status& status) {
 }  // namespace
 
 int RunCompare(const CompareFlags& flags, Console& console, const std::atomic<bool>& stop) {
+  if (deploy::IsTopologyFile(flags.application)) {
+    return FailCompare(console, absl::InvalidArgumentError(absl::StrCat(
+                                    "compare takes shipped applications only: ", apps::ApplicationNames())));
+  }
   if (!apps::IsApplication(flags.application))
     return FailCompare(console, apps::NoApplication(flags.application));
   std::optional<Profile> profile;
@@ -302,7 +304,7 @@ Command AddCompare(CLI::App& app) {
   command->add_option("--max-minutes", f->max_minutes, "None is added that would end later")
       ->check(Between(0, 1e5))
       ->capture_default_str();
-  command->add_option("--seed", f->seed, "Of the arrivals")->capture_default_str();
+  command->add_option("--seed", f->seed, "Of the arrivals")->check(NotNegative())->capture_default_str();
   command
       ->add_option("--slo", f->slo_ms,
                    "The p99 in ms that a policy must not endanger by trying other configs")

@@ -31,6 +31,7 @@
 #include "tools/curtail/compare/policy_trial.h"
 #include "tools/curtail/term/command.h"
 #include "tools/curtail/term/flags.h"
+#include "tools/curtail/term/validators.h"
 #include "tools/curtail/train/subject.h"
 #include "tools/curtail/train/subject_flags.h"
 #include "tools/curtail/train/training_run.h"
@@ -278,7 +279,7 @@ Command AddDemo(CLI::App& app) {
   demo->add_option("--loads", f->loads, "Requests a second at which they are measured")
       ->capture_default_str();
   demo->add_option("--policies", f->policies, "What is compared; see curtail compare --help");
-  demo->add_option("--seed", f->seed, "Of the arrivals")->capture_default_str();
+  demo->add_option("--seed", f->seed, "Of the arrivals")->check(NotNegative())->capture_default_str();
   demo->add_option("--html", f->html, "Write the report here")->capture_default_str()->take_last();
   demo->add_option("--json", f->json, "Write the results here as JSON");
   demo->add_option("--profile", f->profile, "Keep the profile here");

@@ -17,6 +17,7 @@ namespace curtail::tool {
 namespace {
 
 constexpr size_t kMaxLoads = 50;
+static_assert(RateCurve::kMaxPerS == 1e7, "an error says 10 million");
 constexpr double kWantedRequests = 300;  // in a steady phase
 constexpr int kMaxStretch = 4;
 constexpr Nanos kAftermath = std::chrono::seconds(1);
@@ -38,8 +39,8 @@ absl::Status CheckRange(const char* scenario, double low, double high) {
   if (low > 0 && low < high && high <= RateCurve::kMaxPerS) return absl::OkStatus();
   return Invalid(
       absl::StrFormat("%s: from %g to %g requests a second; both must be positive, the second "
-                      "one higher and at most %g",
-                      scenario, low, high, RateCurve::kMaxPerS));
+                      "one higher and at most 10 million",
+                      scenario, low, high));
 }
 
 // A curve and its phases, before the warm-up is put in front.

@@ -117,7 +117,7 @@ TEST(Scenario, RefusesWhatMakesNone) {
   EXPECT_THAT(error(SteadyScenario({5, 3}, s, s)), HasSubstr("a load of 3 after 5"));
   EXPECT_THAT(error(SteadyScenario({5, 5}, s, s)), HasSubstr("a load of 5 after 5"));
   EXPECT_THAT(error(SteadyScenario({kNaN}, s, s)), HasSubstr("steady: a load of nan"));
-  EXPECT_THAT(error(SteadyScenario({1e8}, s, s)), HasSubstr("at most 1e+07"));
+  EXPECT_THAT(error(SteadyScenario({1e8}, s, s)), HasSubstr("at most 10 million"));
   EXPECT_THAT(error(SteadyScenario({5}, Nanos(0), s)), HasSubstr("the time at each load is 0 s"));
   EXPECT_THAT(error(SteadyScenario({5}, s, Nanos(-1))), HasSubstr("steady: a lead-in"));
   EXPECT_THAT(error(SteadyScenario(std::vector<double>(51, 1), s, s)), HasSubstr("51 loads"));

@@ -71,9 +71,9 @@ absl::Status CheckName(const std::string& what, const std::string& name, bool da
                         return absl::ascii_islower(c) || absl::ascii_isdigit(c) || (dashes && c == '-');
                       });
   if (!formed) {
-    return absl::InvalidArgumentError(Join(what, " \"", name, "\": want a small letter, then small letters",
-                                           dashes ? ", digits and dashes" : " and digits", ", at most ",
-                                           kLongestName));
+    return absl::InvalidArgumentError(
+        Join(what, " \"", name, "\": a name starts with a lower-case letter and has lower-case letters",
+             dashes ? ", digits and dashes" : " and digits", ", at most ", kLongestName));
   }
   if (taken.contains(name) || apps::IsApplication(name))
     return absl::InvalidArgumentError(Join(what, " \"", name, "\": the name is taken; choose another"));
@@ -146,11 +146,11 @@ absl::Status WriteApplication(const NewFlags& flags) {
     if (absl::Status named = CheckName("--services", service, /*dashes=*/true); !named.ok()) return named;
     if (!different.insert(service).second)
       return absl::InvalidArgumentError(
-          Join("--services: \"", service, "\" is there twice, or is the application's name"));
+          Join("--services: \"", service, "\" is named twice, or is the application's name"));
   }
   if (services.size() < 2 || services.size() > kMostServices)
-    return absl::InvalidArgumentError(Join("--services: want 2 to ", kMostServices,
-                                           ", the first of which clients call and asks the others"));
+    return absl::InvalidArgumentError(Join("--services: give 2 to ", kMostServices,
+                                           " services; clients call the first, which calls the others"));
   std::error_code error;
   if (std::filesystem::exists(flags.application, error))
     return absl::InvalidArgumentError(

@@ -16,7 +16,8 @@ int AdminFailure(const absl::Status& status, std::string_view process, Console& 
     return kBadConfig;
   }
   if (absl::IsNotFound(status)) {
-    console.Error(text, "curtail ps lists what is up; a server of your own is given by its --admin address");
+    const bool unknown = text.find("there is no application") != text.npos;
+    console.Error(text, unknown ? "for a server of your own give its --admin address" : "");
     return kBadConfig;
   }
   if (absl::IsFailedPrecondition(status) || absl::IsInternal(status) ||
@@ -26,6 +27,11 @@ int AdminFailure(const absl::Status& status, std::string_view process, Console& 
   }
   console.Error(text, process.empty() ? "is that the address given to the server as --admin?" : "");
   return kFailed;
+}
+
+int LookFailure(const absl::Status& status, Console& console) {
+  console.Error(std::string(Message(status)), "");
+  return absl::IsInvalidArgument(status) || absl::IsNotFound(status) ? kBadConfig : kFailed;
 }
 
 }  // namespace curtail::tool

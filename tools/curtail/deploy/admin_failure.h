@@ -14,4 +14,7 @@ namespace curtail::tool {
 // returns the exit code.
 int AdminFailure(const absl::Status& status, std::string_view process, Console& console);
 
+// Prints why a command could not look at an application that is up, or at a file; returns the exit code.
+int LookFailure(const absl::Status& status, Console& console);
+
 }  // namespace curtail::tool

@@ -48,9 +48,13 @@ void Send(const internal::UniqueFd& process, int signal) {
 
 // Returns the exit code.
 int RunDown(const DownFlags& flags, Console& console, const std::atomic<bool>& stop) {
-  const absl::StatusOr<Nanos> timeout = ParseDuration(flags.timeout);
+  const absl::StatusOr<Nanos> timeout = DurationOf("--timeout", flags.timeout);
   if (!timeout.ok()) {
     console.Error(std::string(Message(timeout.status())), "");
+    return kBadConfig;
+  }
+  if (const std::string wrong = NotAnApplication("down", flags.application); !wrong.empty()) {
+    console.Error(wrong, "");
     return kBadConfig;
   }
   const absl::StatusOr<pid_t> keeper = KeeperOf(flags.application);
@@ -60,10 +64,10 @@ int RunDown(const DownFlags& flags, Console& console, const std::atomic<bool>& s
   if (!process || !still.ok() || *still != *keeper) {
     // That nothing has to be ended is what the caller wants; a name that cannot be is the caller's mistake.
     if (apps::IsApplication(flags.application) || WasUp(flags.application)) {
-      console.Note(std::string(Message(NotUp(flags.application))));
+      console.Note(absl::StrCat(flags.application, " is not up"));
       return kOk;
     }
-    console.Error(std::string(Message(NotUp(flags.application))), "curtail ps lists what is up");
+    console.Error(std::string(Message(NotUp(flags.application))), "");
     return kBadConfig;
   }
   Send(process, SIGTERM);

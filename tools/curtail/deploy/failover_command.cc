@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "apps/shipped/application.h"
 #include "curtail/base/strings.h"
 #include "curtail/deploy/process/process.h"
 #include "curtail/term/console.h"
@@ -63,8 +64,7 @@ int RunFailover(const FailoverFlags& flags, Console& console) {
   const size_t dot = wanted.find('.');
   const std::string store = wanted.substr(0, dot), shard = dot == wanted.npos ? "" : wanted.substr(dot + 1);
   const absl::StatusOr<UpState> state = ReadUpState(application);
-  if (!state.ok())
-    return Refuse(console, std::string(Message(state.status())), "curtail ps lists what is up");
+  if (!state.ok()) return Refuse(console, std::string(Message(state.status())), "");
   std::set<std::string> stores;
   std::map<std::string, Replicas> shards = ShardsOf(*state, store, &stores);
   if (shards.empty()) {
@@ -72,7 +72,9 @@ int RunFailover(const FailoverFlags& flags, Console& console) {
         console,
         absl::StrCat(application, " has no store ", store, " that can fail over",
                      stores.empty() ? "" : absl::StrCat("; there are ", absl::StrJoin(stores, ", "))),
-        absl::StrCat("curtail up ", application, " --stores postgresql --set postgresql.replicas=2"));
+        stores.empty() && apps::IsApplication(application)
+            ? absl::StrCat("curtail up ", application, " --stores postgresql --set postgresql.replicas=2")
+            : "");
   }
   if (shard.empty() ? shards.size() > 1 : !shards.contains(shard)) {
     return Refuse(console, absl::StrCat(store, " has ", shards.size(), " shards"),

@@ -28,8 +28,7 @@ struct LogLevelFlags {
 // that is not 0.
 int RunLogLevel(const LogLevelFlags& flags, Console& console) {
   if (!flags.level.empty() && !ParseSeverity(flags.level)) {
-    console.Error(Join("\"", flags.level, "\" is not a level of the log"),
-                  "write debug, info, warning or error");
+    console.Error(Join("\"", flags.level, "\" is not a log level"), "write debug, info, warning or error");
     return kBadConfig;
   }
   const absl::StatusOr<std::vector<AdminTarget>> targets = ToAdmins(flags.target);

@@ -88,9 +88,7 @@ int NoLogs(const LogsFlags& flags, const std::vector<std::string>& names, Consol
     console.Error(absl::StrCat(flags.application, " has no logs yet"),
                   "its processes are starting; try again in a moment");
   } else {
-    console.Error(absl::StrCat(flags.application,
-                               " left no logs here: ", std::string(Message(NotUp(flags.application)))),
-                  "curtail ps lists what is up");
+    console.Error(absl::StrCat("there are no logs: ", std::string(Message(NotUp(flags.application)))), "");
   }
   return kBadConfig;
 }

@@ -99,6 +99,11 @@ std::string Table(const UpState& state, size_t room) {
 
 // Returns the exit code.
 int RunPs(const PsFlags& flags, Console& console) {
+  if (const std::string wrong = NotAnApplication("ps", flags.application); !wrong.empty()) {
+    console.Error(wrong, "");
+    return kBadConfig;
+  }
+  if (const std::string note = OtherRunFolder(); !note.empty()) console.Note(note);
   std::vector<std::string> names = ApplicationsUp();
   if (!flags.application.empty()) names = {flags.application};
   const size_t room = console.has_terminal() ? TerminalSize().columns : 0;

@@ -7,13 +7,17 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "curtail/base/strings.h"
+#include "curtail/deploy/internal/address_form.h"
 #include "curtail/deploy/link/relay.h"
 #include "curtail/term/console.h"
 #include "curtail/term/exit_code.h"
 #include "tools/curtail/term/command.h"
+#include "tools/curtail/term/validators.h"
 
 namespace curtail::tool {
 namespace {
@@ -29,13 +33,16 @@ constexpr int kStopLookMs = 100;  // a signal may come just before poll()
 
 // Relays until `stop`. Returns the exit code.
 int RunRelay(const RelayFlags& flags, Console& console, const std::atomic<bool>& stop) {
-  const auto fail = [&](const absl::Status& status) {
-    console.Error(std::string(Message(status)), "see curtail relay --help");
+  const auto fail = [&](const absl::Status& status, std::string_view flag = "") {
+    console.Error(Join(flag, Message(status)), "see curtail relay --help");
     return kBadConfig;
   };
   absl::StatusOr<deploy::LinkShape> shape = deploy::LinkShape();
   if (!flags.link.empty()) shape = deploy::ParseLink(flags.link);
-  if (!shape.ok()) return fail(shape.status());
+  if (!shape.ok()) return fail(shape.status(), "--link: ");
+  for (const auto& [flag, address] : {std::pair("--to: ", &flags.to), {"--listen: ", &flags.listen}}) {
+    if (absl::Status form = deploy::CheckAddress(*address); !form.ok()) return fail(form, flag);
+  }
   const auto relay =
       deploy::Relay::Start({.listen = flags.listen, .to = flags.to, .shape = *shape, .seed = flags.seed});
   if (!relay.ok()) return fail(relay.status());
@@ -57,7 +64,7 @@ Command AddRelay(CLI::App& app) {
   command->add_option(
       "--link", f->link,
       "delay=20ms,jitter=5ms,loss=0.1%,rate=10mbit, of each direction; parts may be left out");
-  command->add_option("--seed", f->seed, "Of jitter and loss")->capture_default_str();
+  command->add_option("--seed", f->seed, "Of jitter and loss")->check(NotNegative())->capture_default_str();
   command->footer(
       "It carries streams: a packet that is lost comes 200 ms later, and what is behind it too.\n"
       "Example:\n"

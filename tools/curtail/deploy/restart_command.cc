@@ -69,7 +69,7 @@ int RunRestart(const RestartFlags& flags, Console& console, const std::atomic<bo
     console.Error(std::string(Message(status)), hint);
     return code;
   };
-  const absl::StatusOr<Nanos> timeout = ParseDuration(flags.timeout);
+  const absl::StatusOr<Nanos> timeout = TimeLimitOf("--timeout", flags.timeout);
   if (!timeout.ok()) return fail(timeout.status(), kBadConfig, "");
   const size_t slash = flags.target.find('/');
   if (slash == std::string::npos || slash + 1 == flags.target.size()) {
@@ -77,7 +77,7 @@ int RunRestart(const RestartFlags& flags, Console& console, const std::atomic<bo
                 "write APP/SERVICE, such as hdsearch/leaf; curtail ps lists what is up");
   }
   const absl::StatusOr<std::vector<ProcessState>> processes = FindProcesses(flags.target);
-  if (!processes.ok()) return fail(processes.status(), kBadConfig, "curtail ps lists what is up");
+  if (!processes.ok()) return fail(processes.status(), kBadConfig, "");
   const std::string application = flags.target.substr(0, slash);
   size_t done = 0;
   for (const ProcessState& process : *processes) {

@@ -20,6 +20,7 @@
 #include "curtail/base/internal/closest.h"
 #include "curtail/base/internal/json_document.h"
 #include "curtail/base/read_file.h"
+#include "curtail/base/strings.h"
 #include "tools/curtail/term/flags.h"
 
 namespace curtail::tool {
@@ -41,13 +42,20 @@ constexpr internal::JsonKind kKind = {"state of an application", 8, 8192};
 
 std::string ErrorText(int error) { return std::generic_category().message(error); }
 
-std::string Base() {
+// The folder of XDG_RUNTIME_DIR; empty if it is not set.
+std::string RuntimeFolder() {
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
+  return runtime == nullptr ? "" : runtime;
+}
+
+bool CanHold(const std::string& runtime) {
   std::error_code error;
-  if (runtime != nullptr && std::filesystem::is_directory(runtime, error) && access(runtime, W_OK) == 0) {
-    return absl::StrCat(runtime, "/curtail");
-  }
-  return absl::StrCat("/tmp/curtail-", geteuid());
+  return std::filesystem::is_directory(runtime, error) && access(runtime.c_str(), W_OK) == 0;
+}
+
+std::string Base() {
+  const std::string runtime = RuntimeFolder();
+  return CanHold(runtime) ? absl::StrCat(runtime, "/curtail") : absl::StrCat("/tmp/curtail-", geteuid());
 }
 
 // True if it is a folder of our own that no other user can write to: anybody may take names below /tmp.
@@ -178,6 +186,13 @@ absl::StatusOr<UpState> ParseUpState(std::string_view text) {
   return state;
 }
 
+std::string OtherRunFolder() {
+  const std::string runtime = RuntimeFolder();
+  if (runtime.empty() || CanHold(runtime)) return "";
+  return absl::StrCat("XDG_RUNTIME_DIR: ", runtime, " is not a folder that can be written to; using ",
+                      Base());
+}
+
 std::string RunFolderOf(std::string_view application) {
   return absl::StrCat(Base(), "/", std::string(application));
 }
@@ -277,15 +292,26 @@ bool WasUp(const std::string& application) {
 }
 
 absl::Status NotUp(std::string_view application) {
-  const std::vector<std::string> up = ApplicationsUp();
-  std::string meant = internal::DidYouMean(application, up);
-  if (meant.empty() && !WasUp(std::string(application)))
-    meant = internal::DidYouMean(application, ShippedNames());
-  return absl::NotFoundError(absl::StrCat(std::string(application), " is not up; ",
-                                          up.empty()       ? "nothing is"
-                                          : up.size() == 1 ? up.front() + " is"
-                                                           : absl::StrJoin(up, ", ") + " are",
-                                          meant));
+  const std::string name(application);
+  const std::vector<std::string> up = ApplicationsUp(), shipped = ShippedNames();
+  const bool known = std::ranges::count(shipped, name) > 0;
+  const std::string others =
+      up.empty() ? "" : absl::StrCat(absl::StrJoin(up, ", "), up.size() == 1 ? " is" : " are");
+  std::string text =
+      known || WasUp(name)
+          ? absl::StrCat(name, " is not up, ", up.empty() ? "nor is any other application" : "but " + others)
+          : absl::StrCat("there is no application \"", name, "\"",
+                         up.empty() ? "" : absl::StrCat("; ", others, " up"));
+  if (known) return absl::NotFoundError(absl::StrCat(text, "; start it with curtail up ", name));
+  std::string meant = internal::DidYouMean(name, up);
+  if (meant.empty() && !WasUp(name)) meant = internal::DidYouMean(name, shipped);
+  return absl::NotFoundError(text + meant);
+}
+
+std::string NotAnApplication(std::string_view command, std::string_view target) {
+  const size_t slash = target.find('/');
+  if (slash == 0 || slash == target.npos || slash + 1 == target.size() || target.front() == '.') return "";
+  return Join(command, " takes an application: curtail ", command, " ", target.substr(0, slash));
 }
 
 absl::StatusOr<UpState> ReadUpState(const std::string& application) {

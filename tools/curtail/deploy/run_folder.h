@@ -93,9 +93,14 @@ class RunFolder {
 
 // Of the user's applications, whether up or not.
 std::string RunFolderOf(std::string_view application);
+// A note for users where XDG_RUNTIME_DIR cannot hold that folder, so that another one does; else empty.
+std::string OtherRunFolder();
 std::vector<std::string> ApplicationsUp();
-// NOT_FOUND: that it is not up, what is, and which of these or of the shipped applications was probably meant.
+// NOT_FOUND: that it is not up, or that there is no such application; also what is up, how to start it, and which name
+// was probably meant.
 absl::Status NotUp(std::string_view application);
+// The error of a command that takes whole applications, for "APP/SERVICE"; empty for other words.
+std::string NotAnApplication(std::string_view command, std::string_view target);
 // True if it has been up here, or is: its logs lie in its folder. Then its name is no mistake.
 bool WasUp(const std::string& application);
 // Errors: NotUp(); NOT_FOUND when it has only begun to start; INTERNAL.

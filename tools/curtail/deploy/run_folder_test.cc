@@ -49,7 +49,8 @@ UpState State() {
 
 TEST_F(RunFolderTest, IsUpForAsLongAsItIsHeld) {
   EXPECT_FALSE(IsUp("shop"));
-  EXPECT_THAT(ReadUpState("shop").status().message(), HasSubstr("shop is not up; nothing is"));
+  EXPECT_THAT(ReadUpState("shop").status().message(),
+              HasSubstr("shop is not up, nor is any other application; start it with curtail up shop"));
   {
     const auto folder = RunFolder::Take("shop");
     ASSERT_TRUE(folder.ok()) << folder.status();
@@ -70,15 +71,25 @@ TEST_F(RunFolderTest, IsUpForAsLongAsItIsHeld) {
     EXPECT_EQ(state->processes[0].failover, State().processes[0].failover);
     EXPECT_EQ(state->processes[0].problem_unix_ms, 4);
     EXPECT_THAT(state->processes[0].problem, HasSubstr("was \"killed\"\nby "));
-    EXPECT_THAT(ReadUpState("bank").status().message(), HasSubstr("bank is not up; shop is"));
+    EXPECT_THAT(ReadUpState("bank").status().message(),
+                HasSubstr("bank is not up, but shop is; start it with curtail up bank"));
   }
   EXPECT_FALSE(IsUp("shop")) << "the state of the past is no state";
   EXPECT_FALSE(ReadUpState("shop").ok());
 }
 
+TEST_F(RunFolderTest, SaysThatTheRuntimeFolderCannotBeUsed) {
+  EXPECT_EQ(OtherRunFolder(), "");
+  setenv("XDG_RUNTIME_DIR", "/nowhere/x", 1);
+  EXPECT_THAT(OtherRunFolder(),
+              HasSubstr("XDG_RUNTIME_DIR: /nowhere/x is not a folder that can be written to"));
+  EXPECT_EQ(NotAnApplication("down", "bank/front-end"), "down takes an application: curtail down bank");
+  EXPECT_EQ(NotAnApplication("down", "bank"), "");
+}
+
 TEST_F(RunFolderTest, SuggestsShippedApplicationsThatAreNotUp) {
   EXPECT_THAT(ReadUpState("hdserach").status().message(),
-              HasSubstr("hdserach is not up; nothing is; did you mean \"hdsearch\"?"));
+              HasSubstr("there is no application \"hdserach\"; did you mean \"hdsearch\"?"));
   EXPECT_THAT(ReadUpState("hdsearch").status().message(), Not(HasSubstr("did you mean")));
   const auto shop = RunFolder::Take("hdsearch2");
   ASSERT_TRUE(shop.ok()) << shop.status();

@@ -50,18 +50,24 @@ Look LookAt(const UpState& state, std::string_view service) {
   return look;
 }
 
-// Errors: FAILED_PRECONDITION, which names those that scale.
+// Errors: NOT_FOUND for a service that there is not; FAILED_PRECONDITION, which names the services that scale.
 absl::Status CheckScales(const UpState& state, const std::string& service) {
   std::vector<std::string> names;
+  bool there = false;
   for (const ProcessState& process : state.processes) {
+    there |= process.service == service;
     if (!process.scales) continue;
     if (process.service == service) return absl::OkStatus();
     if (names.empty() || names.back() != process.service) names.push_back(process.service);
   }
+  const std::string others = names.empty() ? "" : absl::StrCat("; these scale: ", absl::StrJoin(names, ", "));
+  if (!there) {
+    return absl::NotFoundError(
+        service.empty() ? absl::StrCat("name a service, as ", state.application, "/SERVICE", others)
+                        : absl::StrCat(state.application, " has no service ", service, others));
+  }
   return absl::FailedPreconditionError(
-      absl::StrCat(state.application, " has no service ", service, " that scales while it serves",
-                   names.empty() ? " (scales: true in the topology)"
-                                 : absl::StrCat("; there are ", absl::StrJoin(names, ", "))));
+      absl::StrCat(service, " does not scale; add scales: true to it in the topology", others));
 }
 
 int Fail(Console& console, const absl::Status& status, int code = kBadConfig, const std::string& hint = {}) {
@@ -71,13 +77,13 @@ int Fail(Console& console, const absl::Status& status, int code = kBadConfig, co
 
 // Returns the exit code.
 int RunScale(const ScaleFlags& flags, Console& console, const std::atomic<bool>& stop) {
-  const absl::StatusOr<Nanos> timeout = ParseDuration(flags.timeout);
+  const absl::StatusOr<Nanos> timeout = TimeLimitOf("--timeout", flags.timeout);
   if (!timeout.ok()) return Fail(console, timeout.status());
   const size_t slash = flags.target.find('/');
   const std::string application = flags.target.substr(0, slash);
   const std::string service = slash == std::string::npos ? "" : flags.target.substr(slash + 1);
   absl::StatusOr<UpState> state = ReadUpState(application);
-  if (!state.ok()) return Fail(console, state.status(), kBadConfig, "curtail ps lists what is up");
+  if (!state.ok()) return Fail(console, state.status());
   if (absl::Status scales = CheckScales(*state, service); !scales.ok()) return Fail(console, scales);
   const Look before = LookAt(*state, service);
   if (absl::Status asked = AskToScale(application, service, flags.count); !asked.ok())

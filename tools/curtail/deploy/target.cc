@@ -6,9 +6,11 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "apps/shipped/application.h"
 #include "curtail/base/internal/closest.h"
 
 namespace curtail::tool {
@@ -98,9 +100,10 @@ absl::StatusOr<std::vector<std::string>> ToAddresses(const std::vector<std::stri
     }
     const absl::StatusOr<std::vector<ProcessState>> processes = FindProcesses(target);
     if (!processes.ok()) {
-      return absl::NotFoundError(absl::StrCat(
-          "\"", target, "\" is not an address, HOST:PORT or unix:PATH, nor anything that is up: ",
-          processes.status().message()));
+      const bool named = target.find('/') != target.npos || apps::IsApplication(target) || WasUp(target);
+      if (named || absl::StrContains(processes.status().message(), "did you mean")) return processes.status();
+      return absl::NotFoundError(
+          absl::StrCat("\"", target, "\" has no port, and no application has this name; write HOST:PORT"));
     }
     for (const ProcessState& process : *processes) addresses.push_back(process.address);
   }

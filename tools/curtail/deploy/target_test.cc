@@ -86,11 +86,12 @@ TEST_F(TargetTest, NumbersInstancesOfAServiceWithoutShards) {
 }
 
 TEST_F(TargetTest, SaysWhatThereIs) {
-  EXPECT_THAT(FindProcesses("router").status().message(), HasSubstr("router is not up; nothing is"));
+  EXPECT_THAT(FindProcesses("router").status().message(),
+              HasSubstr("router is not up, nor is any other application"));
   const auto folder = Up();
   EXPECT_THAT(FindProcesses("ruoter").status().message(),
-              HasSubstr("ruoter is not up; router is; did you mean \"router\"?"));
-  EXPECT_THAT(FindProcesses("shop/leaf").status().message(), HasSubstr("shop is not up; router is"));
+              HasSubstr("there is no application \"ruoter\"; router is up; did you mean \"router\"?"));
+  EXPECT_THAT(FindProcesses("shop/leaf").status().message(), HasSubstr("shop is not up, but router is"));
   EXPECT_THAT(
       FindProcesses("router/leav").status().message(),
       HasSubstr(
@@ -106,7 +107,7 @@ TEST_F(TargetTest, AddressesStayAndNamesBecomeAddresses) {
   EXPECT_THAT(*ToAddresses({"h:1", "unix:/router/leaf", "router", "router/leaf.0"}),
               ElementsAre("h:1", "unix:/router/leaf", "127.0.0.1:7000", "h:leaf-0.0", "h:leaf-0.1"));
   EXPECT_THAT(ToAddresses({"h:1", "localhost"}).status().message(),
-              HasSubstr("\"localhost\" is not an address"));
+              HasSubstr("\"localhost\" has no port, and no application has this name; write HOST:PORT"));
 }
 
 TEST_F(TargetTest, FindsAdminInterfaces) {

@@ -4,6 +4,8 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "curtail/load/report/compare.h"
@@ -28,6 +30,11 @@ void WarnOfMachines(const ReportOrigin& a, const ReportOrigin& b, Comparison* co
                                               MachineText(*a.machine), " and ", MachineText(*b.machine)));
 }
 
+int RefuseResults(const std::string& why, const char* hint, Console& console) {
+  console.Error(why, hint);
+  return kBadConfig;
+}
+
 }  // namespace
 
 int RunCompareResults(const CompareResultsFlags& flags, Console& console) {
@@ -36,6 +43,13 @@ int RunCompareResults(const CompareResultsFlags& flags, Console& console) {
   if (!a) return kBadConfig;
   const std::optional<LoadReport> b = Read(flags.b, &origin_b, console);
   if (!b) return kBadConfig;
+  for (const auto& [file, report] : {std::pair(&flags.a, &*a), {&flags.b, &*b}}) {
+    if (const LoadPlan& plan = report->runs.front().plan; plan.share > 0) {
+      return RefuseResults(
+          absl::StrCat(*file, " is share ", plan.share, " of ", plan.shares, ", not a whole run"),
+          "join all shares: curtail report FILE FILE --json WHOLE.json", console);
+    }
+  }
   Comparison comparison = Compare(*a, *b);
   WarnOfMachines(origin_a, origin_b, &comparison);
   console.Print(absl::StrCat("A  ", flags.a, "\nB  ", flags.b, "\n", ComparisonText(comparison)));

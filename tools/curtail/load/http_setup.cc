@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "curtail/base/read_file.h"
+#include "curtail/load/drive/runner.h"
 #include "curtail/load/message/http_workload.h"
 #include "curtail/load/message/json_workload.h"
 #include "curtail/load/message/metadata_template.h"
@@ -22,7 +23,6 @@ namespace {
 constexpr size_t kMaxMessage = 32u << 20;
 // Of a target of HTTP/1.1 where none were asked for.
 constexpr int kHttp1Connections = 64;
-constexpr int kMostConnections = 1024;
 constexpr char kPathLine[] = ":path: ";
 
 absl::Status Invalid(std::string_view flag, const absl::Status& why) {
@@ -113,10 +113,14 @@ std::vector<std::string> HeaderLines(const LoadFlags& flags, bool http) {
 }
 
 absl::StatusOr<WorkloadMaker> MakeHttpRequests(const LoadFlags& flags, const LoadTargets& targets) {
-  if (!flags.method.empty() || !flags.protos.empty() || !targets.application.empty()) {
+  if (!targets.application.empty()) {
     return absl::InvalidArgumentError(
-        "--method, --proto and applications are for gRPC, and the target is a URL, which says with -X what "
-        "to ask for: leave them out");
+        absl::StrCat(targets.application, " is called over gRPC; write HOST:PORT, or leave its name out"));
+  }
+  for (const auto& [given, flag] :
+       {std::pair(!flags.method.empty(), "--method"), {!flags.protos.empty(), "--proto"}}) {
+    if (given)
+      return absl::InvalidArgumentError(absl::StrCat(flag, " is for gRPC; with an http:// target use -X"));
   }
   absl::StatusOr<HttpSource> source = ReadBodies(flags);
   if (!source.ok()) return source.status();
@@ -155,6 +159,9 @@ absl::Status ReadUrls(const LoadFlags& flags, LoadTargets* targets) {
   std::optional<bool> secure;
   for (const std::string& text : urls) {
     const absl::StatusOr<HttpUrl> url = HttpUrl::Parse(text);
+    if (!HttpUrl::Is(text))
+      return absl::InvalidArgumentError(absl::StrCat(
+          "\"", text, "\" is not a URL, and others are; give only URLs, or only gRPC addresses"));
     if (!url.ok()) return url.status();
     if (secure.value_or(url->secure) != url->secure)
       return absl::InvalidArgumentError(
@@ -173,7 +180,7 @@ absl::Status ReadUrls(const LoadFlags& flags, LoadTargets* targets) {
   // Over HTTP/1.1 a connection carries one request at a time.
   if (!http.http2 && !flags.connections) {
     const int of_thread = (flags.closed + flags.threads - 1) / std::max(flags.threads, 1);
-    targets->channel.connections = of_thread > 0 ? std::min(of_thread, kMostConnections) : kHttp1Connections;
+    targets->channel.connections = of_thread > 0 ? std::min(of_thread, kMaxConnections) : kHttp1Connections;
   }
   return absl::OkStatus();
 }

@@ -15,6 +15,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "curtail/deploy/find_program.h"
 
@@ -25,14 +26,26 @@ namespace {
 constexpr Nanos kLook = std::chrono::milliseconds(200);
 constexpr size_t kMaxWords = 2000;  // bytes of what kubectl says of an error
 
-// The end of what kubectl wrote, without the words with which it begins.
-std::string Said(const ScratchFile& errors) {
-  std::string text(absl::StripAsciiWhitespace(errors.Content()));
-  if (text.size() > kMaxWords) text = text.substr(text.size() - kMaxWords);
-  return std::string(absl::StripPrefix(absl::StripPrefix(text, "error: "), "Error from server "));
+// True for a line of kubectl's own log: "E1130 06:11:36.813483 31141 memcache.go:265] ...".
+bool IsLogLine(std::string_view line) {
+  return line.size() > 5 && std::string_view("EWIF").find(line[0]) != std::string_view::npos &&
+         std::all_of(line.begin() + 1, line.begin() + 5,
+                     [](unsigned char c) { return absl::ascii_isdigit(c); }) &&
+         line[5] == ' ';
 }
 
 }  // namespace
+
+std::string KubectlSaid(std::string_view all) {
+  std::vector<std::string> lines = absl::StrSplit(absl::StripAsciiWhitespace(std::string(all)), '\n');
+  const std::string last = lines.back();
+  std::erase_if(lines, IsLogLine);  // they repeat what the last line says
+  std::string text = lines.empty() ? last : absl::StrJoin(lines, "\n");
+  if (text.size() > kMaxWords) text = text.substr(text.size() - kMaxWords);
+  text = std::string(absl::StripPrefix(absl::StripPrefix(text, "error: "), "Error from server "));
+  if (absl::StrContains(text, "refused")) absl::StrAppend(&text, "; is a cluster set in kubectl config?");
+  return text;
+}
 
 ScratchFile::ScratchFile(std::string_view content) {
   std::error_code error;
@@ -85,7 +98,7 @@ absl::StatusOr<std::string> Kubectl::Run(std::vector<std::string> words, Nanos t
     absl::StatusOr<std::string> output = process.ReadToEnd(std::min(deadline, Deadline::In(kLook)));
     if (output.ok()) {
       if (process.Terminate(Nanos::zero()) == 0) return output;
-      const std::string said = Said(errors);
+      const std::string said = KubectlSaid(errors.Content());
       const absl::StatusCode code = absl::StrContains(said, "(NotFound)")
                                         ? absl::StatusCode::kNotFound
                                         : absl::StatusCode::kFailedPrecondition;

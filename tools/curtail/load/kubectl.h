@@ -43,6 +43,9 @@ class Kubectl {
   std::string name_space_;
 };
 
+// The end of `all`, kubectl's standard error, without the lines of its own log.
+std::string KubectlSaid(std::string_view all);
+
 // A private file that is removed with this object.
 class ScratchFile {
  public:

@@ -14,7 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
+#include "curtail/base/internal/closest.h"
 #include "curtail/load/drive/one_call.h"
 #include "curtail/load/drive/rate_search.h"
 #include "curtail/load/drive/recorder.h"
@@ -84,12 +84,12 @@ std::string HintFor(const absl::Status& status) {
 }
 
 // The error, and the exit code it stands for.
-int FailLoad(Console& console, const absl::Status& status) {
+int FailLoad(Console& console, const absl::Status& status, std::optional<std::string> hint = {}) {
   if (absl::IsCancelled(status)) {
     console.Print("INTERRUPTED   before anything was measured\n");
     return kInterrupted;
   }
-  console.Error(std::string(status.message()), HintFor(status));
+  console.Error(std::string(status.message()), hint ? *hint : HintFor(status));
   return status.code() == absl::StatusCode::kInvalidArgument || status.code() == absl::StatusCode::kNotFound
              ? kBadConfig
              : kFailed;
@@ -141,15 +141,15 @@ absl::StatusOr<LoadPlan> PlanOf(const LoadFlags& flags, const LoadSetup& setup, 
 // One `curtail load`: runs, reports and judges.
 class LoadTest {
  public:
-  // `first` are the requests of the first run; `run_folder` is that of the application, if it has one.
+  // `first` are the requests of the first run.
   LoadTest(const LoadFlags& flags, LoadSetup setup, WorkloadMaker workloads,
-           std::shared_ptr<const Workload> first, std::string run_folder, Console& console,
+           std::shared_ptr<const Workload> first, const LoadTargets& targets, Console& console,
            const std::atomic<bool>& stop)
       : flags_(flags),
         setup_(std::move(setup)),
         workloads_(std::move(workloads)),
         first_(std::move(first)),
-        run_folder_(std::move(run_folder)),
+        targets_(targets),
         console_(console),
         stop_(stop),
         origin_(OriginOf(flags)) {
@@ -175,7 +175,7 @@ class LoadTest {
   LoadSetup setup_;
   const WorkloadMaker workloads_;
   std::shared_ptr<const Workload> first_;  // until it is run
-  const std::string run_folder_;
+  const LoadTargets& targets_;
   Console& console_;
   const std::atomic<bool>& stop_;
   const ReportOrigin origin_;
@@ -230,8 +230,8 @@ absl::StatusOr<LoadResult> LoadTest::RunOnce(int number, std::optional<double> r
   const ProgressLine line(&console_, &live, label, flags_.requests > 0 ? Nanos::zero() : length,
                           [&] { return watch.Text(); });
   const double total_s = flags_.requests > 0 ? 0 : std::chrono::duration<double>(length).count();
-  const LiveRunFile shown(run_folder_, {.command = flags_.command, .label = label, .total_s = total_s},
-                          &live);
+  const LiveRunFile shown(targets_.run_folder,
+                          {.command = flags_.command, .label = label, .total_s = total_s}, &live);
   std::optional<RateCurve> curve = setup_.curve;
   if (curve) {
     absl::StatusOr<RateCurve> other = *curve;
@@ -295,13 +295,15 @@ int LoadTest::Repeat() {
         flags_.repeat == 1 ? "load" : absl::StrFormat("run %d/%d", run + 1, flags_.repeat);
     absl::StatusOr<LoadResult> result = RunOnce(run, std::nullopt, label);
     if (!result.ok()) {
-      if (report.runs.empty()) return FailLoad(console_, result.status());
+      if (report.runs.empty()) return FailLoad(console_, ExplainUnknown(flags_, targets_, result.status()));
       // The measurement is not lost.
       console_.Error(std::string(result.status().message()), HintFor(result.status()));
       break;
     }
     if (flags_.repeat > 1) console_.Print(console_.Bold(absl::StrFormat("run %d\n", run + 1)));
     console_.Print(absl::StrCat(SummaryText(*result), traces_));
+    if (targets_.http && result->sent > 0 && result->ok == 0 && !result->interrupted)
+      console_.Print("WARNING       no request succeeded: is this the right URL?\n");
     report.runs.push_back(*std::move(result));
   }
   if (report.runs.size() > 1) console_.Print(BetweenRunsText(report));
@@ -351,7 +353,7 @@ int LoadTest::FindMax(const std::vector<Threshold>& conditions) {
     search.Tell(outcome);
   }
   const bool nothing = search.trials().empty();
-  if (nothing && !failure.ok()) return FailLoad(console_, failure);
+  if (nothing && !failure.ok()) return FailLoad(console_, ExplainUnknown(flags_, targets_, failure));
   // The result until then is not lost.
   const std::optional<double> highest = search.highest();
   console_.Print(absl::StrCat(
@@ -378,9 +380,10 @@ absl::Status CheckParts(const char* flag, const std::vector<Threshold>& threshol
     const std::vector<std::string>& parts = plan.steps.empty() ? plan.methods : plan.steps;
     if (t.part.empty() || absl::c_linear_search(parts, t.part)) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat(flag, ": there is no step or method '", t.part, "'",
-                     parts.empty() ? ", as only a --journey and a mix of methods have some"
-                                   : absl::StrCat("; there are ", absl::StrJoin(parts, ", "))));
+        parts.empty()
+            ? absl::StrCat(flag, ": '", t.part, "' needs --journey, or a mix of methods; write ", t.metric)
+            : absl::StrCat(flag, ": there is no step or method '", t.part, "'",
+                           internal::NamesHint(t.part, parts)));
   }
   return absl::OkStatus();
 }
@@ -405,6 +408,9 @@ int ShowOneCall(const LoadFlags& flags, const LoadTargets& targets, const RunOpt
                 const Workload& workload, Console& console) {
   const absl::StatusOr<Answer> answer = CallOnce(options, workload);
   if (!answer.ok()) {
+    if (const absl::Status unknown = ExplainUnknown(flags, targets, answer.status());
+        unknown != answer.status())
+      return FailLoad(console, unknown);
     // The server's own words need no hint of ours; what we say of it names its address.
     const bool ours = absl::IsUnavailable(answer.status()) &&
                       absl::StrContains(answer.status().message(), targets.addresses.front());
@@ -467,10 +473,11 @@ int RunLoad(const LoadFlags& flags, Console& console, const std::atomic<bool>& s
   }
   console.PrintWrapped(absl::StrCat(console.Bold("load"), " ", PlanText(*plan), "\n"));
   if (given.dry_run) return kOk;
+  if (absl::Status admin = CheckAdmin(given.admin); !admin.ok()) return FailLoad(console, admin, "");
   if (setup->start_at)
     console.Note(absl::StrFormat("the run starts in %.1f s", InSeconds(*setup->start_at - Now())));
   const std::vector<Threshold> find_max = setup->find_max;
-  LoadTest test(given, *std::move(setup), *workloads, *std::move(first), targets->run_folder, console, stop);
+  LoadTest test(given, *std::move(setup), *workloads, *std::move(first), *targets, console, stop);
   return find_max.empty() ? test.Repeat() : test.FindMax(find_max);
 }
 

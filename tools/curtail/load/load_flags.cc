@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "curtail/load/drive/runner.h"
 #include "curtail/rpc/retries.h"
 #include "tools/curtail/load/request_flags.h"
 #include "tools/curtail/term/command.h"
@@ -84,11 +85,13 @@ void AddArrivalFlags(CLI::App& load, LoadFlags* f) {
   const char* const group = "Arrivals";
   CLI::Option* rps = load.add_option("--rps", f->rps, "Requests a second, open loop; 500, 2.5k")
                          ->transform(Number())
+                         ->check(Positive())
                          ->group(group);
   CLI::Option* schedule =
       load.add_option("--schedule", f->schedule, "A rate that changes; see below")->group(group);
-  CLI::Option* closed =
-      load.add_option("-c,--closed", f->closed, "Closed loop: requests kept in flight")->group(group);
+  CLI::Option* closed = load.add_option("-c,--closed", f->closed, "Closed loop: requests kept in flight")
+                            ->check(CLI::Range(1, kMaxOutstanding))
+                            ->group(group);
   rps->excludes(schedule)->excludes(closed);
   schedule->excludes(closed);
   load.add_option("--threads", f->threads,
@@ -132,6 +135,7 @@ void AddArrivalFlags(CLI::App& load, LoadFlags* f) {
       ->capture_default_str()
       ->group(group);
   load.add_option("--seed", f->seed, "Of the schedule and of random fields")
+      ->check(NotNegative())
       ->capture_default_str()
       ->group(group);
   load.add_option("--repeat", f->repeat, "Runs, each over fresh connections and with the next seed")
@@ -140,6 +144,7 @@ void AddArrivalFlags(CLI::App& load, LoadFlags* f) {
       ->group(group);
   load.add_option("--find-max", f->find_max,
                   "Search the highest rate at which this holds: 'p99<5ms'; starts at --rps")
+      ->check(Conditions())
       ->group(group)
       ->excludes("--share")
       ->excludes("--start-at");

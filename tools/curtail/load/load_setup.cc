@@ -6,14 +6,21 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "apps/shipped/application.h"
 #include "curtail/base/read_file.h"
+#include "curtail/deploy/admin_client.h"
 #include "curtail/load/drive/shape.h"
 #include "curtail/load/message/choice.h"
 #include "curtail/load/message/json_workload.h"
 #include "curtail/load/message/metadata_template.h"
+#include "curtail/observe/trace/trace_exporter.h"
+#include "curtail/rpc/client/balancer/balancer.h"
+#include "curtail/rpc/client/resolver/target.h"
 #include "curtail/rpc/retries.h"
 #include "curtail/wire/http_url.h"
 #include "tools/curtail/deploy/run_folder.h"
@@ -29,6 +36,7 @@ namespace {
 constexpr size_t kMaxMessage = 32u << 20;
 constexpr Nanos kMaxBackoff = std::chrono::milliseconds(250);
 constexpr Nanos kResolveInterval = std::chrono::seconds(1);
+constexpr Nanos kAdminTimeout = std::chrono::seconds(2);
 constexpr Nanos kReflectionTimeout = std::chrono::seconds(5);
 // Of an application: different requests at most, and how many replies are judged.
 constexpr size_t kRequests = 10000;
@@ -37,13 +45,6 @@ constexpr Nanos kLongest = std::chrono::hours(24);
 
 absl::Status Invalid(std::string_view flag, const absl::Status& why) {
   return absl::Status(why.code(), absl::StrCat(std::string(flag), ": ", why.message()));
-}
-
-absl::Status ReadDuration(const char* flag, const std::string& text, Nanos* out) {
-  const absl::StatusOr<Nanos> value = ParseDuration(text);
-  if (!value.ok()) return Invalid(flag, value.status());
-  *out = *value;
-  return absl::OkStatus();
 }
 
 absl::StatusOr<MetadataTemplate> ReadMetadata(const LoadFlags& flags, uint64_t seed, bool http = false) {
@@ -67,10 +68,9 @@ absl::StatusOr<std::optional<Nanos>> LengthOf(const LoadFlags& flags) {
   std::optional<Nanos> length;
   if (flags.duration.empty() && flags.requests > 0 && flags.schedule.empty()) length = LongEnough(flags);
   if (flags.duration.empty()) return length;
-  if (absl::Status status = ReadDuration("--duration", flags.duration, &length.emplace()); !status.ok())
-    return status;
-  if (*length <= Nanos::zero()) return absl::InvalidArgumentError("--duration: must be more than 0 s");
-  return length;
+  const absl::StatusOr<Nanos> given = TimeLimitOf("--duration", flags.duration);
+  if (!given.ok()) return given.status();
+  return std::optional<Nanos>(*given);
 }
 
 // "/package.Service/Method", however it was written.
@@ -96,13 +96,43 @@ absl::StatusOr<std::shared_ptr<const Workload>> MakeFixed(const LoadFlags& flags
 }
 
 // The error of a method that is of another kind than it is called as, or that its service does not have. Bytes need no
-// description, so a server that does not describe the service is fine.
+// description, so a server that does not describe the service is fine; files of --proto must.
 absl::Status CheckKind(const LoadFlags& flags, const LoadTargets& targets) {
-  if (flags.dry_run && flags.protos.empty()) return absl::OkStatus();  // asks no server
+  const bool files = !flags.protos.empty();
+  if (flags.dry_run && !files) return absl::OkStatus();  // asks no server
   const absl::StatusOr<Catalog> catalog = MakeCatalog(flags, targets);
-  if (!catalog.ok()) return absl::IsInvalidArgument(catalog.status()) ? catalog.status() : absl::OkStatus();
+  if (!catalog.ok())
+    return files || absl::IsInvalidArgument(catalog.status()) ? catalog.status() : absl::OkStatus();
   const absl::Status found = catalog->FindMethod(flags.method, flags.stream > 0).status();
-  return absl::IsInvalidArgument(found) || catalog->Describes(flags.method) ? found : absl::OkStatus();
+  return files || absl::IsInvalidArgument(found) || catalog->Describes(flags.method) ? found
+                                                                                     : absl::OkStatus();
+}
+
+// The names of flags: "--records", "-k".
+std::string FlagOf(std::string_view name) {
+  return absl::StrCat(name.size() == 1 ? "-" : "--", std::string(name));
+}
+
+// The error of a flag of applications that the one that is called does not have, or without an application.
+absl::Status CheckOwn(const LoadFlags& flags, const std::string& application) {
+  const std::map<std::string, std::vector<std::string>> owners = apps::OwnersOfOptions();
+  for (const auto& [name, value] : flags.own) {
+    const auto of = owners.find(name);
+    if (of == owners.end() || absl::c_linear_search(of->second, application)) continue;
+    const std::string whose = absl::StrCat("it is for ", absl::StrJoin(of->second, ", "));
+    return absl::InvalidArgumentError(
+        application.empty()
+            ? absl::StrCat(FlagOf(name), ": ", whose, "; leave it out, or name the application")
+            : absl::StrCat(FlagOf(name), ": ", application, " has no such flag; ", whose));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<JsonSource> ReadData(const std::string& data) {
+  if (!absl::StartsWith(data, "@")) return JsonSource{.text = data, .name = "--data"};
+  absl::StatusOr<JsonSource> source = ReadJsonFile(data.substr(1));
+  if (!source.ok()) return Invalid("--data", source.status());
+  return source;
 }
 
 // The requests of `workload` in the order of --pick.
@@ -123,8 +153,7 @@ WorkloadMaker Picked(const std::string& pick, std::shared_ptr<const Workload> wo
 
 absl::Status CheckCombination(const LoadFlags& flags) {
   if ((flags.rps > 0) + (flags.closed > 0) + !flags.schedule.empty() != 1) {
-    return absl::InvalidArgumentError(
-        "say how much to send: --rps N, --schedule SHAPE or --closed N, with N above 0");
+    return absl::InvalidArgumentError("say how much to send: --rps N, --schedule SHAPE or --closed N");
   }
   if (flags.schedule.empty() && (flags.rate_scale != 1 || flags.time_scale != 1)) {
     return absl::InvalidArgumentError(
@@ -133,6 +162,10 @@ absl::Status CheckCombination(const LoadFlags& flags) {
   if (flags.closed > 0 && flags.arrivals != LoadFlags().arrivals) {
     return absl::InvalidArgumentError(
         "--arrivals: a closed loop sends when a reply comes; leave --arrivals or --closed out");
+  }
+  if (!flags.trace_to.empty()) {
+    const absl::Status target = observe::ParseTraceTarget(flags.trace_to).status();
+    if (!target.ok()) return Invalid("--trace-to", target);
   }
   if (!flags.trace_to.empty() && flags.stream > 0) {
     return absl::InvalidArgumentError(
@@ -146,6 +179,15 @@ absl::Status CheckCombination(const LoadFlags& flags) {
         "--find-max has its own condition and repeats: leave --fail-if and --repeat out");
   }
   return absl::OkStatus();
+}
+
+// The errors of targets and of --balancer that calls would find; looks nothing up.
+absl::Status CheckChannels(const LoadFlags& flags, const std::vector<std::string>& addresses) {
+  for (const std::string& address : addresses) {
+    if (const absl::Status status = internal::ParseTarget(address).status(); !status.ok()) return status;
+  }
+  if (internal::IsBalancer(flags.balancer)) return absl::OkStatus();
+  return Invalid("--balancer", internal::MakeBalancer({.name = flags.balancer}, {}).status());
 }
 
 // The run folder of the application that all `targets`, APP or APP/SERVICE, are of; empty where there is none.
@@ -184,12 +226,14 @@ absl::StatusOr<LoadTargets> MakeTargets(const LoadFlags& flags) {
     return absl::InvalidArgumentError(
         "there is no target: give HOST:PORT, unix:PATH, or APP/SERVICE of what is up");
   }
+  if (absl::Status own = CheckOwn(flags, targets.application); !own.ok()) return own;
   targets.channel.connections = flags.connections.value_or(1);
   if (absl::Status status = ReadUrls(flags, &targets); !status.ok()) return status;
   if (!targets.http) {
     absl::StatusOr<std::vector<std::string>> addresses = ToAddresses(targets.addresses);
     if (!addresses.ok()) return addresses.status();
     targets.addresses = *std::move(addresses);
+    if (absl::Status fit = CheckChannels(flags, targets.addresses); !fit.ok()) return fit;
   }
   // A server that is back should be seen to be back: the defaults spare real ones a storm of callers.
   targets.channel.max_backoff = kMaxBackoff;
@@ -219,12 +263,12 @@ absl::StatusOr<LoadTargets> MakeTargets(const LoadFlags& flags) {
 
 absl::StatusOr<Catalog> MakeCatalog(const LoadFlags& flags, const LoadTargets& targets) {
   if (!flags.protos.empty()) return Catalog::FromProtoFiles(flags.protos, flags.import_paths);
-  Nanos timeout{0};
-  if (absl::Status status = ReadDuration("--timeout", flags.timeout, &timeout); !status.ok()) return status;
+  const absl::StatusOr<Nanos> timeout = TimeLimitOf("--timeout", flags.timeout);
+  if (!timeout.ok()) return timeout.status();
   const absl::StatusOr<MetadataTemplate> metadata = ReadMetadata(flags, flags.seed);
   if (!metadata.ok()) return metadata.status();
   return Catalog::FromServer(targets.addresses.front(), targets.channel,
-                             std::max(timeout, kReflectionTimeout), flags.method, metadata->Render(0));
+                             std::max(*timeout, kReflectionTimeout), flags.method, metadata->Render(0));
 }
 
 absl::StatusOr<WorkloadMaker> MakeWorkloads(const LoadFlags& flags, const LoadTargets& targets, bool quiet) {
@@ -233,8 +277,7 @@ absl::StatusOr<WorkloadMaker> MakeWorkloads(const LoadFlags& flags, const LoadTa
   if (targets.application.empty() == flags.method.empty()) {
     return absl::InvalidArgumentError(
         "say what to send: either --method package.Service/Method, --journey FILE, or an application's name "
-        "before "
-        "its address");
+        "before its address");
   }
   if (!targets.application.empty()) {
     apps::RequestOptions options;
@@ -260,9 +303,8 @@ absl::StatusOr<WorkloadMaker> MakeWorkloads(const LoadFlags& flags, const LoadTa
   const absl::StatusOr<CatalogMethod> method = catalog->FindMethod(flags.method, flags.stream > 0);
   if (!method.ok()) return method.status();
   // Read once for all runs: a pipe cannot be read again.
-  absl::StatusOr<JsonSource> source =
-      flags.data.front() == '@' ? ReadJsonFile(flags.data.substr(1)) : JsonSource{.text = flags.data};
-  if (!source.ok()) return Invalid("--data", source.status());
+  absl::StatusOr<JsonSource> source = ReadData(flags.data);
+  if (!source.ok()) return source.status();
   source->choice = flags.pick;
   return [catalog = *std::move(catalog), method = *method,
           source = *std::move(source)](uint64_t seed) -> absl::StatusOr<std::shared_ptr<const Workload>> {
@@ -354,14 +396,18 @@ absl::StatusOr<LoadSetup> MakeSetup(const LoadFlags& flags, const LoadTargets& t
   s.duration = length->value_or(kDefaultDuration);
   s.options.requests = flags.requests;
   if (flags.requests > 0) s.options.warmup = Nanos::zero();
-  for (const auto& [flag, text, out] : {std::tuple("--warmup", &flags.warmup, &s.options.warmup),
-                                        std::tuple("--timeout", &flags.timeout, &s.options.timeout)}) {
-    if (text->empty()) continue;
-    if (absl::Status status = ReadDuration(flag, *text, out); !status.ok()) return status;
+  if (!flags.warmup.empty()) {
+    const absl::StatusOr<Nanos> warmup = DurationOf("--warmup", flags.warmup);
+    if (!warmup.ok()) return warmup.status();
+    s.options.warmup = *warmup;
   }
+  const absl::StatusOr<Nanos> timeout = TimeLimitOf("--timeout", flags.timeout);
+  if (!timeout.ok()) return timeout.status();
+  s.options.timeout = *timeout;
   if (flags.spin != "auto") {
-    if (absl::Status status = ReadDuration("--spin", flags.spin, &s.options.spin.emplace()); !status.ok())
-      return status;
+    const absl::StatusOr<Nanos> spin = DurationOf("--spin", flags.spin);
+    if (!spin.ok()) return spin.status();
+    s.options.spin = *spin;
   }
   s.options.http = targets.http;
   if (absl::Status status = SetMetadata(flags, flags.seed, &s.options); !status.ok()) return status;
@@ -372,7 +418,7 @@ absl::StatusOr<LoadSetup> MakeSetup(const LoadFlags& flags, const LoadTargets& t
   const bool json = !targets.http && (!flags.data.empty() || !flags.journey.empty());
   s.options.workload_name = targets.application.empty() ? (json ? "json" : "") : targets.application;
   for (const auto& [name, value] : flags.own)
-    absl::StrAppend(&s.options.workload_name, name.size() == 1 ? " -" : " --", name, " ", value);
+    absl::StrAppend(&s.options.workload_name, " ", FlagOf(name), " ", value);
   s.options.schedule_name = flags.schedule;
   if (flags.closed == 0) {
     absl::StatusOr<RateCurve> curve = MakeCurve(flags, s.options.warmup, flags.seed);
@@ -392,6 +438,26 @@ absl::StatusOr<LoadSetup> MakeSetup(const LoadFlags& flags, const LoadTargets& t
   }
   if (absl::Status status = SetShare(flags, &s); !status.ok()) return status;
   return s;
+}
+
+absl::Status ExplainUnknown(const LoadFlags& flags, const LoadTargets& targets, const absl::Status& status) {
+  if (!absl::IsUnimplemented(status) || flags.method.empty() || targets.http) return status;
+  LoadFlags ask = flags;
+  ask.protos.clear();  // the server's own word
+  const absl::StatusOr<Catalog> catalog = MakeCatalog(ask, targets);
+  if (!catalog.ok()) return status;
+  const absl::Status found = catalog->FindMethod(flags.method, flags.stream > 0).status();
+  return absl::IsNotFound(found) ? absl::UnimplementedError(found.message()) : status;
+}
+
+absl::Status CheckAdmin(const std::string& admin) {
+  if (admin.empty()) return absl::OkStatus();
+  const absl::Status status = deploy::AdminClient(admin).GetConfig(kAdminTimeout).status();
+  if (status.ok()) return status;
+  absl::string_view why = status.message();
+  absl::ConsumePrefix(&why, absl::StrCat(admin, ": "));
+  return absl::Status(status.code(),
+                      absl::StrCat("--admin ", admin, ": ", why, "; is this the server's --admin?"));
 }
 
 }  // namespace curtail::tool

@@ -81,4 +81,11 @@ struct LoadSetup {
 // Errors: INVALID_ARGUMENT naming the flag; NOT_FOUND and others for files.
 absl::StatusOr<LoadSetup> MakeSetup(const LoadFlags& flags, const LoadTargets& targets);
 
+// `status` of a first call, or in place of UNIMPLEMENTED the names of the services, if the server describes none of this
+// name.
+absl::Status ExplainUnknown(const LoadFlags& flags, const LoadTargets& targets, const absl::Status& status);
+
+// The error of an --admin at which nothing answers; OK if it is empty.
+absl::Status CheckAdmin(const std::string& admin);
+
 }  // namespace curtail::tool

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/curtail/load/load_share.h"
 
+#include <algorithm>
 #include <chrono>
 #include <string>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -24,11 +26,11 @@ absl::Status CheckSenders(const LoadFlags& flags, uint64_t senders) {
         "--arrivals: several senders would send at the same moments; leave --arrivals constant, or --threads "
         "and --share, out");
   }
-  const bool few = (flags.closed > 0 && static_cast<uint64_t>(flags.closed) < senders) ||
-                   (flags.requests > 0 && flags.requests < senders);
-  if (few) {
-    return absl::InvalidArgumentError(
-        "--threads and --share: each thread of each share needs a request of --closed and -n");
+  const char* const least = flags.share.empty() ? "--threads" : "--threads times the shares";
+  for (const auto& [flag, count] : {std::pair("--closed", static_cast<uint64_t>(std::max(flags.closed, 0))),
+                                    std::pair("--requests", flags.requests)}) {
+    if (count > 0 && count < senders)
+      return absl::InvalidArgumentError(absl::StrCat(flag, " must be at least ", least, ", ", senders));
   }
   return absl::OkStatus();
 }

@@ -79,7 +79,7 @@ TEST(SetShare, EachSenderNeedsSomethingToSend) {
   EXPECT_TRUE(status.ok()) << status;
   flags.closed = 5;
   (void)SetupOf(flags, &status);
-  EXPECT_THAT(status.message(), HasSubstr("each thread of each share"));
+  EXPECT_THAT(status.message(), HasSubstr("--closed must be at least --threads times the shares, 6"));
   flags.closed = 0;
   flags.arrivals = "constant";
   (void)SetupOf(flags, &status);

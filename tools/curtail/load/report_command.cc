@@ -99,8 +99,10 @@ std::string Summary(const LoadReport& report) {
   return text;
 }
 
-int Refuse(Console& console, absl::string_view why) {
-  console.Error(std::string(why), "curtail load --json FILE writes what this reads");
+constexpr char kReads[] = "curtail load --json FILE writes what this reads";
+
+int RefuseReport(Console& console, absl::string_view why, const char* hint = "") {
+  console.Error(std::string(why), hint);
   return kBadConfig;
 }
 
@@ -108,15 +110,16 @@ int Refuse(Console& console, absl::string_view why) {
 
 int RunReport(const ReportFlags& flags, Console& console) {
   Given given = ReadAll(flags.files);
-  if (given.reports.empty()) return Refuse(console, given.lost.front());
+  if (given.reports.empty()) return RefuseReport(console, given.lost.front(), kReads);
   const bool joins = flags.files.size() > 1 || given.reports.front().report.runs.front().plan.share > 0;
   absl::StatusOr<Shown> shown =
       joins ? Joined(given, flags.command)
             : Shown{.report = std::move(given.reports.front().report), .origin = given.origins.front()};
-  if (!shown.ok()) return Refuse(console, shown.status().message());
+  if (!shown.ok()) return RefuseReport(console, shown.status().message());
   if (!flags.fail_if.empty()) {
     const absl::StatusOr<std::vector<Threshold>> thresholds = ParseThresholds(flags.fail_if);
-    if (!thresholds.ok()) return Refuse(console, absl::StrCat("--fail-if: ", thresholds.status().message()));
+    if (!thresholds.ok())
+      return RefuseReport(console, absl::StrCat("--fail-if: ", thresholds.status().message()));
     shown->report.thresholds.clear();
     for (const Threshold& threshold : *thresholds) shown->report.thresholds.push_back(threshold.text);
   }

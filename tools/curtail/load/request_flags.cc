@@ -3,7 +3,9 @@
 
 #include "apps/shipped/application.h"
 #include "curtail/base/strings.h"
+#include "curtail/load/drive/runner.h"
 #include "tools/curtail/load/load_flags.h"
+#include "tools/curtail/term/validators.h"
 
 namespace curtail::tool {
 
@@ -12,6 +14,7 @@ void AddTargetFlags(CLI::App& load, LoadFlags* f, const char* targets) {
   load.add_option("TARGET", f->targets, targets);
   load.add_option("--connections", f->connections,
                   "To each target, used in turn [1; over HTTP/1.1 64, or as many as --closed]")
+      ->check(CLI::Range(1, kMaxConnections))
       ->group(group);
   load.add_option("--balancer", f->balancer,
                   "How requests spread over the servers of a name, dns:///NAME:PORT, such as round_robin")
@@ -93,6 +96,7 @@ void AddResultFlags(CLI::App& command, ResultFlags* f) {
                   "Write what --fail-if found, and whether to believe it, as test cases of JUnit")
       ->group(group);
   command.add_option("--fail-if", f->fail_if, "Conditions that must hold: 'p99<5ms,errors<0.1%'")
+      ->check(Conditions())
       ->group(group);
 }
 

@@ -177,16 +177,46 @@ std::string FishCompletion(const CLI::App& app, const std::string& applications)
 
 }  // namespace
 
+namespace {
+
+// "; did you mean \"load\"?" for "lode": the first name that has all letters of `wrong` but one; else nothing.
+std::string SameLetters(const std::string& wrong, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (name.size() != wrong.size() || name.size() < 4 || name.front() != wrong.front()) continue;
+    std::string left = wrong;
+    for (const char c : name) {
+      if (const size_t at = left.find(c); at != left.npos) left.erase(at, 1);
+    }
+    if (left.size() <= 1) return absl::StrCat("; did you mean \"", name, "\"?");
+  }
+  return "";
+}
+
+// The error of words without a command; empty where flags alone are enough.
+std::string Unfinished(const CLI::App& app, const std::vector<std::string>& words) {
+  bool ends = false;  // --help, --version
+  for (const std::string& word : words) {
+    const CLI::Option* const flag = app.get_option_no_throw(word.substr(0, word.find('=')));
+    if (flag == nullptr) return UnknownWord({word}, {&app});
+    ends |= word != "--quiet";
+  }
+  return ends ? "" : "name a command";
+}
+
+}  // namespace
+
 std::string ResolveHelp(const CLI::App& app, std::vector<std::string>* words) {
   const auto first = std::find_if(words->begin(), words->end(),
                                   [](const std::string& word) { return !word.starts_with("-"); });
-  if (first == words->end()) return "";
+  if (first == words->end()) return Unfinished(app, *words);
   const bool help = *first == "help";
   auto named = help ? std::next(first) : first;
   if (named != words->end() && named->starts_with("-")) named = words->end();  // "help --help"
   const std::vector<std::string> names = absl::StrSplit(CommandNames(app), ' ');
   if (named != words->end() && std::find(names.begin(), names.end(), *named) == names.end()) {
-    return absl::StrCat("there is no command \"", *named, "\"", internal::DidYouMean(*named, names));
+    std::string meant = internal::DidYouMean(*named, names);
+    if (meant.empty()) meant = SameLetters(*named, names);
+    return absl::StrCat("there is no command \"", *named, "\"", meant);
   }
   if (!help) return "";
   const bool whole = named == words->end() || *named == "help";
@@ -195,6 +225,11 @@ std::string ResolveHelp(const CLI::App& app, std::vector<std::string>* words) {
 }
 
 std::string UnknownWord(const CLI::App& app) {
+  for (const CLI::App* command : GivenCommands(app)) {
+    if (command->get_name() == "man" || command->get_name() == "version")
+      return absl::StrCat(command->get_name(),
+                          " takes no words; curtail help COMMAND is the help of a command");
+  }
   return UnknownWord(app.remaining(/*recurse=*/true), GivenCommands(app));
 }
 

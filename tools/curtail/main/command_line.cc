@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "apps/shipped/application.h"
+#include "curtail/base/internal/flag_error.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/terminal.h"
 #include "curtail/deploy/topology.h"
@@ -38,6 +39,15 @@ constexpr char kExamples[] = R"(Examples:
 
 Exit codes: 0 ok, 1 failed, 98 a load run is void, 99 a threshold does not hold, 104 bad configuration, 105 interrupted.)";
 
+constexpr char kExitCodes[] = R"(CODE  MEANING
+   0  ok; of up and other commands that go on: they ended as they were told to
+   1  failed: no server, a process that ended, no disk space
+  98  a load run is void: the generator was the limit
+  99  a threshold does not hold: --fail-if, --fail-if-worse
+ 104  bad configuration: a flag, a file, a name, or a missing program
+ 105  interrupted
+)";
+
 // Commands about the commands: they are done when they are parsed.
 struct DocCommands {
   CLI::App* version = nullptr;
@@ -49,7 +59,8 @@ struct DocCommands {
 void AddDocs(CLI::App& app, DocCommands* docs) {
   app.set_version_flag("--version", "curtail " CURTAIL_VERSION, "Print the version");
   docs->version = app.add_subcommand("version", "Print the version");
-  app.add_subcommand("help", "Print this, or the help of a command: curtail help load");
+  app.add_subcommand("help",
+                     "Print this, the help of a command: curtail help load, or: curtail help exit-codes");
   docs->man = app.add_subcommand("man", "Print the man page: curtail man | man -l -");
   docs->completion = app.add_subcommand(
       "completion", "Print what completes command lines: source <(curtail completion bash)");
@@ -93,6 +104,10 @@ std::map<std::string, std::string> SettingNames() {
 // The exit code when the words end with what they print: an error, help, the man page, a completion.
 std::optional<int> Parse(CLI::App& app, const DocCommands& docs, std::vector<std::string> words,
                          Console& console) {
+  if (words == std::vector<std::string>{"help", "exit-codes"}) {
+    console.Print(kExitCodes);
+    return kOk;
+  }
   if (const std::string wrong = ResolveHelp(app, &words); !wrong.empty()) {
     console.Error(wrong, "curtail help lists the commands");
     return kBadConfig;
@@ -109,7 +124,7 @@ std::optional<int> Parse(CLI::App& app, const DocCommands& docs, std::vector<std
       return kOk;
     }
     const bool unknown = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
-    console.Error(unknown ? UnknownWord(app) : error.what(), HelpHint(app));
+    console.Error(unknown ? UnknownWord(app) : internal::PlainFlagError(error.what()), HelpHint(app));
     return kBadConfig;
   }
   if (*docs.version) {

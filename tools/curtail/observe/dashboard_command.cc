@@ -15,6 +15,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "curtail/base/internal/closest.h"
 #include "curtail/base/log.h"
 #include "curtail/base/strings.h"
 #include "curtail/term/exit_code.h"
@@ -39,6 +40,18 @@ std::optional<std::pair<std::string, std::vector<std::string>>> NamedWords(const
   std::vector<std::string> words = absl::StrSplit(text.substr(equals + 1), ',');
   if (std::find(words.begin(), words.end(), "") != words.end()) return std::nullopt;
   return std::pair(text.substr(0, equals), std::move(words));
+}
+
+bool FindService(const std::vector<observe::DashboardService>& services, const std::string& name) {
+  return std::ranges::count(services, name, &observe::DashboardService::name) > 0;
+}
+
+absl::Status NoService(const char* flag, const std::string& name,
+                       const std::vector<observe::DashboardService>& services) {
+  std::vector<std::string> names;
+  for (const observe::DashboardService& service : services) names.push_back(service.name);
+  return absl::InvalidArgumentError(
+      absl::StrCat(flag, ": no --service is called ", name, internal::NamesHint(name, names)));
 }
 
 observe::DashboardService& ServiceNamed(const std::string& name,
@@ -108,6 +121,11 @@ absl::StatusOr<Watched> WatchedBy(const DashboardFlags& flags) {
     const auto service = NamedWords(text);
     constexpr char kForm[] = "NAME=HOST:PORT,HOST:PORT";
     if (!service) return Wrong("--service", text, kForm);
+    if (FindService(watched.services, service->first)) {
+      return absl::InvalidArgumentError(absl::StrCat("--service ", service->first,
+                                                     " is given twice; write --service ", service->first,
+                                                     "=HOST:PORT,HOST:PORT"));
+    }
     ServiceNamed(service->first, &watched.services);
     for (const std::string& address : service->second) {
       const size_t colon = address.rfind(':');
@@ -123,10 +141,18 @@ absl::StatusOr<Watched> WatchedBy(const DashboardFlags& flags) {
   for (const std::string& text : flags.calls) {
     const auto calls = NamedWords(text);
     if (!calls) return Wrong("--calls", text, "NAME=NAME,NAME");
+    // A program without HTTP admin has no --service; but one end of a call has.
+    const bool known = FindService(watched.services, calls->first) ||
+                       std::ranges::any_of(calls->second, [&](const auto& name) {
+                         return FindService(watched.services, name);
+                       });
+    if (!known) return NoService("--calls", calls->first, watched.services);
     ServiceNamed(calls->first, &watched.services).calls = calls->second;
     for (const std::string& callee : calls->second) ServiceNamed(callee, &watched.services);
   }
-  if (!flags.entry.empty()) ServiceNamed(flags.entry, &watched.services).entry = true;
+  if (flags.entry.empty()) return watched;
+  if (!FindService(watched.services, flags.entry)) return NoService("--entry", flags.entry, watched.services);
+  ServiceNamed(flags.entry, &watched.services).entry = true;
   return watched;
 }
 

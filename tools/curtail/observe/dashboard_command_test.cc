@@ -84,6 +84,17 @@ TEST(DashboardCommand, RefusesFlagsOfAnotherForm) {
   }
   EXPECT_THAT(WatchedBy({.application = "shop", .calls = {"front"}}).status().message(),
               HasSubstr("--calls front"));
+  const auto error = [](DashboardFlags flags) {
+    flags.application = "shop";
+    if (flags.services.empty()) flags.services = {"front=a:1"};
+    return std::string(WatchedBy(flags).status().message());
+  };
+  EXPECT_THAT(error({.entry = "zzz"}), HasSubstr("--entry: no --service is called zzz; there is only front"));
+  EXPECT_THAT(error({.calls = {"zzz=nope"}}),
+              HasSubstr("--calls: no --service is called zzz; there is only front"));
+  EXPECT_EQ(error({.calls = {"front=cache"}}), "");
+  EXPECT_THAT(error({.services = {"front=a:1", "front=a:2"}}),
+              HasSubstr("--service front is given twice; write --service front=HOST:PORT,HOST:PORT"));
 }
 
 TEST(DashboardCommand, FindsAProcessAtEachAddress) {

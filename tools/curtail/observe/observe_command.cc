@@ -69,6 +69,8 @@ OsCounts ReadAll(const Observed& observed) {
 }
 
 absl::StatusOr<std::vector<ProcessState>> ProcessesOf(const std::string& target) {
+  if (IsAddress(target))
+    return absl::InvalidArgumentError("observe takes an application that is up, not an address");
   if (target.find('/') != std::string::npos) return FindProcesses(target);
   absl::StatusOr<UpState> state = ReadUpState(target);
   if (!state.ok()) return state.status();
@@ -225,7 +227,7 @@ int RunObserve(const ObserveFlags& flags, Console& console, const std::atomic<bo
     return kBadConfig;
   }
   absl::StatusOr<std::vector<ProcessState>> processes = ProcessesOf(flags.target);
-  if (!processes.ok()) return AdminFailure(processes.status(), "", console);
+  if (!processes.ok()) return LookFailure(processes.status(), console);
   std::vector<Observed> observed = BeginAll(*std::move(processes));
   if (observed.empty()) {
     console.Error(absl::StrCat(flags.target, " has no process on this machine"),

@@ -126,7 +126,7 @@ bool Top::Wait(TimePoint until) {
 // the key q, and with the application. Returns the exit code.
 int RunTop(const TopFlags& flags, Console& console, const std::atomic<bool>& stop) {
   const absl::Status ended = Top(flags, console, stop).Run();
-  if (!ended.ok()) return AdminFailure(ended, "", console);
+  if (!ended.ok()) return LookFailure(ended, console);
   return stop.load(std::memory_order_relaxed) ? kInterrupted : kOk;
 }
 

@@ -4,8 +4,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -18,6 +20,7 @@
 #include "curtail/term/interrupt.h"
 #include "tools/curtail/deploy/admin_failure.h"
 #include "tools/curtail/deploy/run_folder.h"
+#include "tools/curtail/deploy/target.h"
 #include "tools/curtail/observe/page_reader.h"
 #include "tools/curtail/observe/traces_report.h"
 #include "tools/curtail/term/command.h"
@@ -41,12 +44,28 @@ bool IsSpanFile(std::string_view source) {
   return source.find('/') != std::string_view::npos || source.ends_with(".json");
 }
 
+// Errors: INVALID_ARGUMENT for an address, and for a file or folder that has no spans by its name.
+absl::Status CheckSource(const std::string& source) {
+  if (IsAddress(source)) {
+    return absl::InvalidArgumentError(absl::StrCat("traces takes an application or a file; save http://",
+                                                   source, "/traces as FILE.json and give that"));
+  }
+  std::error_code error;
+  if (!std::filesystem::exists(source, error) || IsUp(source)) return absl::OkStatus();
+  if (std::filesystem::is_directory(source, error))
+    return absl::InvalidArgumentError(absl::StrCat(source, " is a folder; name a file of spans"));
+  if (source.ends_with(".json")) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(source, ": the name of a file of spans ends in .json"));
+}
+
 absl::Status ReadSpanFile(const std::string& path, observe::TraceRecords* records) {
   const absl::StatusOr<std::string> text = ReadWholeFile(path, observe::TraceRecords::kMostDocument);
   if (!text.ok()) return text.status();
   const absl::Status added = records->Add(*text);
-  if (added.ok()) return added;
-  return absl::InvalidArgumentError(absl::StrCat(path, ": ", added.message()));
+  if (!added.ok()) return absl::InvalidArgumentError(absl::StrCat(path, ": ", added.message()));
+  if (!records->calls().empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, " has no spans; save what /traces of a service returns"));
 }
 
 // Adds the spans that the processes have now. NOT_FOUND if none of them has traces.
@@ -93,8 +112,9 @@ int RunTraces(const TracesFlags& flags, Console& console, const std::atomic<bool
   if (flags.json == "-") console.print_to_stderr();
   absl::Status fine = CheckWritable(flags.json);
   Nanos slow{0};
+  if (fine.ok()) fine = CheckSource(flags.source);
   if (fine.ok() && !flags.slow.empty()) {
-    const absl::StatusOr<Nanos> limit = ParseDuration(flags.slow);
+    const absl::StatusOr<Nanos> limit = DurationOf("--slow", flags.slow);
     if (limit.ok()) slow = *limit;
     fine = limit.status();
   }
@@ -106,7 +126,7 @@ int RunTraces(const TracesFlags& flags, Console& console, const std::atomic<bool
   TracesReport report{.source = flags.source, .records = &records};
   const absl::Status read = IsSpanFile(flags.source) ? ReadSpanFile(flags.source, &records)
                                                      : Collect(flags, stop, &records, &report);
-  if (!read.ok()) return AdminFailure(read, "", console);
+  if (!read.ok()) return LookFailure(read, console);
   report.analysis = AnalyzeTraces(records, slow.count());
   console.Print(TracesText(report));
   if (!flags.json.empty()) {

@@ -67,7 +67,7 @@ absl::Status ReadQos(const std::string& text, ProvisionPlan* plan) {
       plan->within = Nanos(static_cast<int64_t>(condition.limit));
   }
   if (plan->within <= Nanos(0)) {
-    return absl::InvalidArgumentError("--qos: needs a bound of a percentile, as in 'p99<50ms'");
+    return absl::InvalidArgumentError("--qos needs a percentile, as in 'p99<50ms'");
   }
   plan->qos = *std::move(qos);
   return absl::OkStatus();
@@ -112,10 +112,11 @@ absl::Status ReadShares(const ProvisionFlags& flags, ProvisionPlan* plan) {
       deploy::kLeastCpu, std::floor(kFirstPart * options.cpus / all / deploy::kLeastCpu) * deploy::kLeastCpu);
   const double cpu = flags.cpu > 0 ? flags.cpu : part;
   if (plan->cpu() && cpu * all > options.cpus) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "%d instances with %.4g CPUs each are more than the %.4g that may be shared out: less --cpu, or more "
-        "--cpus, which is a sum of limits and may exceed the machine",
-        all, cpu, options.cpus));
+    return absl::InvalidArgumentError(
+        absl::StrFormat("%d instances with %.4g CPUs each need %.4g, and --cpus is %.4g; lower --cpu, or "
+                        "raise --cpus (it may "
+                        "exceed the machine)",
+                        all, cpu, cpu * all, options.cpus));
   }
   for (const deploy::ServiceSpec& s : plan->topology.services) {
     TierShare& share = plan->start[s.name];
@@ -147,10 +148,9 @@ absl::StatusOr<ProvisionPlan> PlanOf(const ProvisionFlags& flags, Console& conso
   if (status.ok()) status = ReadShares(flags, &plan);
   for (const auto& [name, text, out] : {std::tuple("--time", &flags.time, &plan.time),
                                         {"--start-timeout", &flags.start_timeout, &plan.start_timeout}}) {
-    const absl::StatusOr<Nanos> time = ParseDuration(*text);
+    const absl::StatusOr<Nanos> time = TimeLimitOf(name, *text);
     if (time.ok()) *out = *time;
-    if (!time.ok() && status.ok())
-      status = absl::InvalidArgumentError(Join(name, ": ", Message(time.status())));
+    if (!time.ok() && status.ok()) status = time.status();
   }
   plan.out = Absolute(flags.out.empty() ? plan.topology.application + "-provisioned.yaml" : flags.out);
   plan.json = flags.json == "-" ? flags.json : Absolute(flags.json);

@@ -47,6 +47,7 @@ Command AddProvision(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--rps", f->load.rps, "Requests a second at which it begins")
       ->transform(Number())
+      ->check(Positive())
       ->capture_default_str();
   command->add_option("--levers", f->levers, "cpu, threads or cpu,threads [what this machine has of them]");
   command->add_option("--cpus", f->cpus, "CPUs that all processes may have together [this machine's]")
@@ -69,7 +70,7 @@ Command AddProvision(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--time", f->time, "No round begins later; the last searches come after it")
       ->capture_default_str();
-  command->add_option("--seed", f->load.seed, "Of the arrivals")->capture_default_str();
+  command->add_option("--seed", f->load.seed, "Of the arrivals")->check(NotNegative())->capture_default_str();
   command->add_option("-o,--out", f->out, "The overlay [APP-provisioned.yaml]");
   command->add_option("--json", f->json, "Write the result here as JSON; - is the standard output");
   command->add_option("--html", f->html, "Write a report with charts here");

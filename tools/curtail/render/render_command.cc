@@ -15,6 +15,7 @@
 #include "curtail/term/console.h"
 #include "curtail/term/exit_code.h"
 #include "tools/curtail/deploy/topology_flags.h"
+#include "tools/curtail/render/image_name.h"
 #include "tools/curtail/render/manifests.h"
 #include "tools/curtail/render/markers.h"
 #include "tools/curtail/render/workloads.h"
@@ -71,6 +72,14 @@ int RunRender(const RenderFlags& flags, Console& console) {
   if (flags.to == "helm" && flags.output.empty()) {
     return fail(absl::InvalidArgumentError("a chart is several files"), "say where: --output DIR");
   }
+  for (const auto& [flag, image] :
+       {std::pair("--image", &flags.options.image), {"--dashboard-image", &flags.options.dashboard_image}}) {
+    if (!image->empty() && !IsImageName(*image)) {
+      return fail(
+          absl::InvalidArgumentError(absl::StrCat(flag, ": '", *image, "' is not the name of an image")),
+          "write NAME:TAG, the name in lower-case letters, such as registry.example/shop:1.0");
+    }
+  }
   absl::StatusOr<deploy::Topology> topology =
       apps::LoadTopology(flags.application, deploy::ServicesAlone(flags.changes));
   if (!topology.ok()) return fail(topology.status(), "");
@@ -98,7 +107,8 @@ int RunRender(const RenderFlags& flags, Console& console) {
   const char* const next = flags.to == "kubernetes" ? "kubectl apply -f "
                            : flags.to == "helm"     ? "helm install NAME "
                                                     : "docker compose up --detach, in ";
-  console.Print(absl::StrCat(files.size(), " files in ", flags.output, "; next: ", next, flags.output, "\n"));
+  console.Print(absl::StrCat(files.size(), files.size() == 1 ? " file in " : " files in ", flags.output,
+                             "; next: ", next, flags.output, "\n"));
   return kOk;
 }
 

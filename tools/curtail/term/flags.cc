@@ -44,6 +44,19 @@ absl::StatusOr<Nanos> ParseDuration(std::string_view text) {
   return absl::ToChronoNanoseconds(d);
 }
 
+absl::StatusOr<Nanos> DurationOf(std::string_view flag, std::string_view text) {
+  absl::StatusOr<Nanos> value = ParseDuration(text);
+  if (value.ok()) return value;
+  return absl::InvalidArgumentError(absl::StrCat(std::string(flag), ": ", value.status().message()));
+}
+
+absl::StatusOr<Nanos> TimeLimitOf(std::string_view flag, std::string_view text) {
+  absl::StatusOr<Nanos> value = DurationOf(flag, text);
+  if (!value.ok() || *value > Nanos::zero()) return value;
+  return absl::InvalidArgumentError(
+      absl::StrCat(std::string(flag), ": ", std::string(text), " is not above 0; write 10s, for example"));
+}
+
 absl::StatusOr<std::string> ParseHex(std::string_view text) {
   std::string bytes;
   int high = -1;

@@ -17,6 +17,11 @@ namespace curtail::tool {
 // for negative ones and those over a day.
 absl::StatusOr<Nanos> ParseDuration(std::string_view text);
 
+// The same for the value of `flag`, which an error starts with: "--timeout: '5' is not a duration ...".
+absl::StatusOr<Nanos> DurationOf(std::string_view flag, std::string_view text);
+// ... that must be above 0.
+absl::StatusOr<Nanos> TimeLimitOf(std::string_view flag, std::string_view text);
+
 // "0a 1b2c" -> bytes; white space between bytes is skipped. Errors: INVALID_ARGUMENT.
 absl::StatusOr<std::string> ParseHex(std::string_view text);
 

@@ -17,6 +17,11 @@ TEST(ParseDuration, TakesUnitsAndRefusesTheRest) {
   EXPECT_EQ(*ParseDuration("500us"), std::chrono::microseconds(500));
   EXPECT_EQ(*ParseDuration("0"), Nanos(0));
   EXPECT_EQ(*ParseDuration("24h"), std::chrono::hours(24));
+  EXPECT_EQ(*DurationOf("--warmup", "0s"), Nanos(0));
+  EXPECT_EQ(DurationOf("--slow", "10").status().message(),
+            "--slow: '10' is not a duration from 0 to 24h; write 10s, 1m30s or 500us");
+  EXPECT_EQ(TimeLimitOf("--timeout", "0s").status().message(),
+            "--timeout: 0s is not above 0; write 10s, for example");
   for (const char* bad : {"", "10", "s", "-1s", "25h", "inf", "10 s", "1s2"}) {
     EXPECT_EQ(ParseDuration(bad).status().code(), absl::StatusCode::kInvalidArgument) << bad;
   }

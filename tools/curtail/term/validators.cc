@@ -28,4 +28,28 @@ CLI::Validator Number() {
       "");
 }
 
+CLI::Validator Positive() {
+  return CLI::Validator(
+      [](std::string& text) {
+        double number = 0;
+        const bool good = CLI::detail::lexical_cast(text, number) && number > 0;
+        return good ? std::string() : text + " is not above 0";
+      },
+      "");
+}
+
+CLI::Validator NotNegative() {
+  return CLI::Validator(
+      [](std::string& text) { return text.starts_with('-') ? text + " is below 0" : std::string(); }, "");
+}
+
+CLI::Validator Conditions() {
+  return CLI::Validator(
+      [](std::string& text) {
+        if (text.find_first_not_of(' ') == text.npos) return "the condition is empty; write p99<5ms";
+        return text.starts_with("--") ? "it needs a condition, such as 'p99<5ms'" : "";
+      },
+      "");
+}
+
 }  // namespace curtail::tool

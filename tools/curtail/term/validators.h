@@ -11,5 +11,11 @@ namespace curtail::tool {
 CLI::Validator Between(double low, double high);
 // 2.5k becomes 2500, 1M a million.
 CLI::Validator Number();
+// A number above 0; after Number() also 2.5k.
+CLI::Validator Positive();
+// Not below 0: CLI11 wraps "-1" for an unsigned number.
+CLI::Validator NotNegative();
+// Conditions such as 'p99<5ms'. An empty one would hold, and the next flag is none.
+CLI::Validator Conditions();
 
 }  // namespace curtail::tool

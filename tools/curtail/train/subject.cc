@@ -112,8 +112,8 @@ absl::StatusOr<std::unique_ptr<Subject>> Subject::Over(const apps::Application& 
 
 absl::Status Subject::StartApplication(const SubjectFlags& flags, Console& console) {
   if (absl::Status status = CheckApplicationFlags(flags); !status.ok()) return status;
-  const absl::StatusOr<Nanos> timeout = ParseDuration(flags.load.timeout);
-  if (!timeout.ok()) return absl::InvalidArgumentError(Join("--timeout: ", Message(timeout.status())));
+  const absl::StatusOr<Nanos> timeout = TimeLimitOf("--timeout", flags.load.timeout);
+  if (!timeout.ok()) return timeout.status();
   options_.timeout = *timeout;
   options_.channel.connections = flags.load.connections.value_or(1);
   logs_ = std::make_unique<deploy::LogFolder>();
@@ -295,7 +295,7 @@ absl::Status CheckTarget(const SubjectFlags& flags) {
     if (const auto found = FindProcesses(target); found.ok()) continue;
     return absl::NotFoundError(
         absl::StrCat(apps::NoApplication(target).message(),
-                     "\na server that runs is given by its address, HOST:PORT or unix:PATH"));
+                     "\n  hint: for a server that runs give its address, HOST:PORT or unix:PATH"));
   }
   return absl::OkStatus();
 }

@@ -294,7 +294,7 @@ Command AddTrain(CLI::App& app) {
       ->check(CLI::Range(3, 1000));
   command->add_option("--seconds", f->seconds, "Length of a cell; low loads take longer")
       ->check(Between(0.05, 3600));
-  command->add_option("--seed", f->seed, "Of the arrivals")->capture_default_str();
+  command->add_option("--seed", f->seed, "Of the arrivals")->check(NotNegative())->capture_default_str();
   command->add_flag("--quick", f->quick, "Fewer configs and loads, shorter cells");
   command->add_flag("--dry-run", f->dry_run, "Print the plan and stop");
   command->add_flag("--resume", f->resume, "Go on with an interrupted training");

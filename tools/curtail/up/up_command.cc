@@ -35,6 +35,7 @@
 #include "tools/curtail/deploy/run_folder.h"
 #include "tools/curtail/observe/dashboard.h"
 #include "tools/curtail/term/flags.h"
+#include "tools/curtail/up/up_checks.h"
 #include "tools/curtail/up/up_reporter.h"
 
 namespace curtail::tool {
@@ -46,8 +47,7 @@ constexpr Nanos kTryTimeout = std::chrono::seconds(20);
 constexpr Nanos kMemoryTimeout = std::chrono::seconds(10);
 constexpr double kMib = 1024.0 * 1024.0;
 
-int FailUp(Console& console, const absl::Status& status, const std::string& hint = {}) {
-  console.Error(std::string(Message(status)), hint);
+int CodeOf(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kInvalidArgument:
     case absl::StatusCode::kNotFound:
@@ -58,6 +58,11 @@ int FailUp(Console& console, const absl::Status& status, const std::string& hint
     default:
       return kFailed;
   }
+}
+
+int FailUp(Console& console, const absl::Status& status, const std::string& hint = {}) {
+  console.Error(std::string(Message(status)), hint);
+  return CodeOf(status);
 }
 
 absl::StatusOr<deploy::Topology> Wanted(const UpFlags& flags) {
@@ -262,10 +267,13 @@ int Supervise(const deploy::Topology& topology, const UpFlags& flags, Nanos star
     const bool hosted =
         absl::StrContains(deployment.status().message(), absl::StrCat("ended with code ", kBadConfig));
     const bool foreign = deploy::IsTopologyFile(flags.application) && !hosted;
-    return FailUp(
+    const bool ran = hosted || CodeOf(deployment.status()) == kFailed;
+    const int code = FailUp(
         console, deployment.status(),
-        absl::StrCat("the logs are in ", folder.path(),
-                     foreign ? "; a program that is not a curtail service has the key hosted: false" : ""));
+        absl::StrCat(
+            ran ? absl::StrCat("the logs are in ", folder.path()) : "",
+            ran && foreign ? "; a program that is not a curtail service has the key hosted: false" : ""));
+    return hosted ? kBadConfig : code;
   }
   const std::deque<deploy::Instance>& instances = (*deployment)->instances();
   const std::string entry = EntryOf(instances).address;
@@ -403,19 +411,24 @@ absl::Status PrintCommands(const deploy::Topology& topology, Console& console) {
 
 int RunUp(const UpFlags& flags, Console& console, const std::atomic<bool>& stop) {
   const absl::StatusOr<Nanos> start_timeout =
-      ParseDuration(!flags.start_timeout.empty()                 ? flags.start_timeout
-                    : flags.changes.scale == deploy::kPaperScale ? "15m"
-                                                                 : "2m");
+      TimeLimitOf("--start-timeout", !flags.start_timeout.empty()                 ? flags.start_timeout
+                                     : flags.changes.scale == deploy::kPaperScale ? "15m"
+                                                                                  : "2m");
   if (!start_timeout.ok()) return FailUp(console, start_timeout.status());
   const absl::StatusOr<deploy::Topology> topology = Wanted(flags);
   if (!topology.ok()) return FailUp(console, topology.status());
+  if (absl::Status fine = CheckDashboard(flags.dashboard); !fine.ok()) return FailUp(console, fine);
+  if (absl::Status entered = deploy::EnterFolderOf(flags.application); !entered.ok())
+    return FailUp(console, entered);
+  if (absl::Status fine = CheckServices(*topology, apps::IsApplication(flags.application)); !fine.ok())
+    return FailUp(console, fine);
   NoteVariants(*topology, console);
   if (flags.dry_run) {
     const absl::Status printed = PrintCommands(*topology, console);
     return printed.ok() ? kOk : FailUp(console, printed);
   }
-  if (absl::Status entered = deploy::EnterFolderOf(flags.application); !entered.ok())
-    return FailUp(console, entered);
+  if (absl::Status found = CheckPrograms(*topology); !found.ok()) return FailUp(console, found);
+  if (const std::string note = OtherRunFolder(); !note.empty()) console.Note(note);
   absl::StatusOr<std::unique_ptr<RunFolder>> folder = RunFolder::Take(topology->application);
   if (!folder.ok()) {
     const bool up = folder.status().code() == absl::StatusCode::kAlreadyExists;

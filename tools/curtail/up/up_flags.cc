@@ -36,8 +36,8 @@ Examples:
   curtail up ./shop.yaml --variant cart=java                     # another implementation of one service
   curtail up hdsearch --scale --dry-run                          # the paper's size: which commands?
 
-Exit codes: 0 it went down as it was told to (or is up: --detach), 1 a process failed, 104 bad flags or topology, a missing
-program, or too little memory, 105 interrupted before it was up.)";
+Exit codes: 0 it went down as it was told to (or is up: --detach), 1 a process failed, 104 bad flags or topology, also in the
+run line of a service, a missing program, or too little memory, 105 interrupted before it was up.)";
 
 }  // namespace
 
