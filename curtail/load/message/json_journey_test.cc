@@ -181,8 +181,9 @@ TEST(JsonJourney, MistakesNameTheirPlaceAndARemedy) {
   EXPECT_EQ(error({StepOf("a", "Send"), StepOf("a", "Seek")}), "j.yaml:1: two steps are called 'a'");
   EXPECT_THAT(error({StepOf("a", "Sned")}), HasSubstr("j.yaml:2: "));
   EXPECT_THAT(error({StepOf("a", "Watch")}), HasSubstr("j.yaml:2: "));
-  EXPECT_THAT(second(R"({"a_strin": ""})"), HasSubstr("j.yaml:3: field a_strin: "));
-  EXPECT_THAT(second("{} {}"), HasSubstr("j.yaml:3: more text follows the request"));
+  EXPECT_THAT(second(R"({"a_strin": ""})"),
+              HasSubstr("j.yaml:3: data:1:2: curtail.loadtest.Nasty has no field \"a_strin\""));
+  EXPECT_THAT(second("{} {}"), HasSubstr("j.yaml:3: data:1:4: more text follows the request"));
   EXPECT_THAT(second(R"({"a_string": "{{reply.frist.a_string}}"})"),
               HasSubstr("no earlier step is called \"frist\"; did you mean \"first\"?"));
   EXPECT_THAT(second(R"({"a_string": "{{reply.second.a_string}}"})"), HasSubstr("no earlier step"));

@@ -128,7 +128,7 @@ std::string FirstDifference(const LoadPlan& plan, const LoadPlan& of, const std:
       {"the target ", plan.target, of.target},
       {"--method ", plan.method, of.method},
       {"--seed ", absl::StrCat(plan.seed), absl::StrCat(of.seed)},
-      {"shares: ", absl::StrCat(plan.shares), absl::StrCat(of.shares)},
+      {"--share of ", absl::StrCat(plan.shares), absl::StrCat(of.shares)},
       {"--threads ", absl::StrCat(plan.threads), absl::StrCat(of.threads)},
       {"--connections ", absl::StrCat(plan.connections), absl::StrCat(of.connections)},
       {"--closed ", absl::StrCat(plan.outstanding), absl::StrCat(of.outstanding)},

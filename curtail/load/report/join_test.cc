@@ -142,7 +142,9 @@ TEST(JoinReports, RefusesWhatIsNotOfOneTest) {
   EXPECT_EQ(Refusal({Share(1, 2), Share(1, 2)}), "1.json is named twice; name each share once");
   EXPECT_THAT(Refusal({{"a.json", SampleReport(1)}, Share(1, 2)}),
               testing::StartsWith("a.json is not a share"));
-  EXPECT_THAT(Refusal({Share(1, 2), Share(2, 3)}), testing::StartsWith("2.json has --seed "));
+  EXPECT_THAT(
+      Refusal({Share(1, 2), Share(2, 3)}),
+      testing::StartsWith("2.json has --share of 3, 1.json has 2; run all shares with the same flags"));
   std::vector<ShareReport> parts = {Share(1, 2), Share(2, 2)};
   parts[1].report.runs.front().plan.seed = 7;
   EXPECT_THAT(Refusal(parts), testing::HasSubstr("seed 7"));

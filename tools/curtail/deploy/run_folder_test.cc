@@ -94,7 +94,7 @@ TEST_F(RunFolderTest, SuggestsShippedApplicationsThatAreNotUp) {
   const auto shop = RunFolder::Take("hdsearch2");
   ASSERT_TRUE(shop.ok()) << shop.status();
   EXPECT_THAT(ReadUpState("hdserach").status().message(),
-              HasSubstr("hdsearch2 is; did you mean \"hdsearch2\"?"))
+              HasSubstr("hdsearch2 is up; did you mean \"hdsearch2\"?"))
       << "what is up comes first";
   EXPECT_TRUE(RunFolder::Take("rooter").ok());
   EXPECT_THAT(ReadUpState("rooter").status().message(), Not(HasSubstr("did you mean"))) << "it was up here";
