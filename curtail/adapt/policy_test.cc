@@ -91,7 +91,7 @@ TEST(MakePolicy, SaysWhatIsWrong) {
   EXPECT_THAT(Error("fm:", &profile), HasSubstr("there is static:CONFIG"));
   EXPECT_THAT(Error("ipi:", &profile), HasSubstr("there is static:CONFIG"));
   EXPECT_THAT(Error("static:SIX1", nullptr), HasSubstr("the third letter"));
-  EXPECT_THAT(Error("static", nullptr), HasSubstr("too short"));
+  EXPECT_THAT(Error("static", nullptr), HasSubstr("the config is empty"));
   EXPECT_THAT(Error("static:AIP1-1", nullptr), HasSubstr("cannot run under AIP1-1"));
   for (const char* spec : {"mutune", "mutune:paper", "fm", "tbd", "ipi"}) {
     EXPECT_THAT(Error(spec, nullptr), HasSubstr("needs a profile")) << spec;

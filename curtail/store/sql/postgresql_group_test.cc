@@ -229,7 +229,8 @@ TEST_F(PostgresqlPair, AcknowledgesNothingWithoutItsStandby) {
   options.busy_timeout = std::chrono::milliseconds(300);
   auto db = Open(options);
   Server(1).Kill();
-  EXPECT_TRUE(absl::IsUnavailable(Insert(*db, 2)));
+  const absl::Status alone = Insert(*db, 2);
+  EXPECT_TRUE(absl::IsUnavailable(alone)) << alone;
   Server(0).Kill();
   Start(0);
   // The second write is in the primary's data. It may be lost yet, so nobody sees it.
