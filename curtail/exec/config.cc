@@ -79,11 +79,8 @@ std::string WrongPools(std::string_view model, int needed) {
 
 absl::StatusOr<Config> Config::Parse(std::string_view text) {
   if (text == "auto") return Auto();
-  if (const std::string capitals = InCapitals(text); capitals != text) {
-    const absl::Status wrong = Parse(capitals).status();
-    if (!wrong.ok()) return wrong;
+  if (const std::string capitals = InCapitals(text); capitals != text && Parse(capitals).ok())
     return absl::InvalidArgumentError(Join("config \"", text, "\": write configs in capitals: ", capitals));
-  }
   absl::StatusOr<Model> model = ParseModel(text);
   if (!model.ok()) return model.status();
   Config config{.model = *model};

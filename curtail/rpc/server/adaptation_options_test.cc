@@ -82,9 +82,9 @@ TEST_F(AdaptationTest, MistakesAreExplained) {
   EXPECT_THAT(Refusal(no_policy), HasSubstr("no policy"));
   ServerOptions no_file = Options("mutune");
   no_file.profile = "/nonexistent/p.json";
-  EXPECT_THAT(Refusal(no_file), HasSubstr("profile /nonexistent/p.json: No such file"));
+  EXPECT_THAT(Refusal(no_file), HasSubstr("cannot open /nonexistent/p.json: No such file"));
   no_file.profile = "/";
-  EXPECT_THAT(Refusal(no_file), HasSubstr("profile /: Is a directory"));
+  EXPECT_THAT(Refusal(no_file), HasSubstr("cannot read /: Is a directory"));
   ServerOptions no_slo = Options("online");
   no_slo.slo = Nanos(0);
   EXPECT_THAT(Refusal(no_slo), HasSubstr("SLO"));
