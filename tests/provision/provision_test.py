@@ -109,7 +109,7 @@ def test_interrupted(tools):
 
 def test_refuses(tools):
     """Mistakes are named before anything is started."""
-    for args, words in ((["--qos", "errors<1%"], "bound of a percentile"),
+    for args, words in ((["--qos", "errors<1%"], "needs a percentile"),
                         (["--qos", "p99<fast"], "--qos"),
                         (["--levers", "memory"], "cpu, threads or cpu,threads"),
                         (["--config", "SDB1"], "config"),

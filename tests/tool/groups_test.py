@@ -86,7 +86,7 @@ def test_names(tools):
         code, out, _ = tools.run("switch", "toy/post", "SDB1-8")
         assert code == 0 and out == "auto -> SDB1-8\n" and processes(tools)["user+post"]["config"].endswith("SDB1-8"), out
         code, _, err = tools.run("scale", "toy/count", "2")
-        assert code == 104 and "scales while it serves" in err, err
+        assert code == 104 and "toy has no service count" in err, err
         code, _, err = tools.run("status", "toy/texts")
         assert code == 104 and "text+count" in err, err
 

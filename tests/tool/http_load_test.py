@@ -173,7 +173,7 @@ def test_answers(tools):
     server.server_close()
     expect_refusal(tools.run("load", f"http://{address}/", *BRIEF), "cannot connect", "hint: is the server running")
     for args, part in ((("-X", "GET T"), "-X"), (("-H", "content-length: 3"), "cannot be sent"), (("--list",), "--list"),
-                       (("--method", "a.B/C"), "with -X what to ask"), (("--tls",), "https://"), (("--data", "{{nonsense}}"), "--data"),
+                       (("--method", "a.B/C"), "use -X"), (("--tls",), "https://"), (("--data", "{{nonsense}}"), "--data"),
                        (("--pick", "uniform"), "--pick"), (("-X", "CONNECT"), "CONNECT")):
         expect_refusal(tools.run("load", f"http://{address}/", *BRIEF, *args), part)
     expect_refusal(tools.run("load", address, *BRIEF, "--http2", "--method", "a.B/C"), "http://HOST:PORT/PATH")

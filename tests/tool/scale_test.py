@@ -143,7 +143,7 @@ def test_refuses(tools):
         got, out, err = tools.run("scale", *args)
         assert got == code and text in err, (got, out, err)
 
-    refused(104, "toy is not up", "toy/count", "2")
+    refused(104, "there is no application \"toy\"", "toy/count", "2")
     with up(tools):
         refused(104, "user does not scale; add scales: true to it in the topology; these scale: count", "toy/user", "2")
         refused(104, "name a service, as toy/SERVICE; these scale: count", "toy", "2")

@@ -327,7 +327,7 @@ def test_refuses(tools):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         address = "127.0.0.1:%d" % taken.getsockname()[1]
-        refused(1, [address, "in use"], "hdsearch", *SMALL, "--set", "mid-tier.listen=" + address)
+        refused(104, [address, "in use"], "hdsearch", *SMALL, "--set", "mid-tier.listen=" + address)
 
     code, out, _ = tools.run("up", "hdsearch", "--scale", "--fence", "strict", "--dry-run")
     assert code == 0 and out.count("N=500000,D=2048") == 5 and "--shard 3/4" in out, out
