@@ -180,7 +180,7 @@ def check_refusals(folder):
     def run(*args):
         done = subprocess.run([folder / "build/prices", *args], text=True, capture_output=True, timeout=MAX_START_S)
         return done.returncode, done.stdout + done.stderr
-    for args, code, text in ((("--leaf", "nonsense"), 104, "nonsense"), (("--leaf",), 104, "required"),
+    for args, code, text in ((("--leaf", "nonsense"), 104, "nonsense"), (("--leaf",), 104, "needs a value"),
                              (("--help",), 0, "--peer "), (("--peer", "x"), 104, "NAME=ADDRESS"), ((), 104, "--peer")):
         got, out = run(*args)
         assert got == code and text in out, f"prices {args}: exit code {got}, not {code}: {out}"
