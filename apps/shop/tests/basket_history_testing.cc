@@ -66,7 +66,7 @@ std::optional<Counts> After(Counts basket, const Edit& edit) {
 struct Placed {
   const Edit* edit = nullptr;
   uint64_t earliest = 1, latest = 0;
-  size_t effect = 0;  // the same for changes that do the same
+  size_t effect = 0;  // the same for changes that do the same, and that the same follows in their turn
   bool used = false;
 
   bool known() const { return edit->version != 0; }
@@ -83,11 +83,10 @@ class Explanation {
     std::ranges::sort(edits_, {}, [](const Placed& one) {
       return std::tuple(!one.edit->certain, one.earliest, one.edit->span.began);
     });
-    std::map<std::tuple<Edit::Kind, Counts, bool>, size_t> effects;
+    std::map<Effect, size_t> effects;
     spare_ = static_cast<int64_t>(last_);
     for (Placed& one : edits_) {
-      one.effect = effects.try_emplace({one.edit->kind, one.edit->lines, one.edit->certain}, effects.size())
-                       .first->second;
+      one.effect = effects.try_emplace(EffectOf(*one.edit), effects.size()).first->second;
       if (one.edit->certain) --spare_;
     }
     left_ = edits_;
@@ -109,6 +108,23 @@ class Explanation {
   }
 
  private:
+  // The deeds of a change and of those that follow it in its turn, by their distance; whether it is certain; its turn, if only changes of
+  // that are alike.
+  using Effect = std::tuple<std::map<uint64_t, std::pair<Edit::Kind, Counts>>, bool, uint64_t>;
+
+  // Two changes that do the same may be exchanged in an order, with all that follows each of them. Where changes may never come, one may
+  // be followed while the other is not, so these are alike only if nothing follows.
+  Effect EffectOf(const Edit& edit) const {
+    std::map<uint64_t, std::pair<Edit::Kind, Counts>> does = {{0, {edit.kind, edit.lines}}};
+    for (const Placed& other : edits_) {
+      const auto [turns, turn] = other.edit->turn;
+      if (turns != 0 && turns == edit.turn.first && turn > edit.turn.second)
+        does.emplace(turn - edit.turn.second, std::pair(other.edit->kind, other.edit->lines));
+    }
+    const uint64_t own_turn = edit.certain || does.size() == 1 ? 0 : edit.turn.first;
+    return {std::move(does), edit.certain, own_turn};
+  }
+
   bool Find(uint64_t version, const Counts& before) {
     if (++steps_ > kMostSteps || !tried_.insert(Left(before)).second) return false;
     if (version > farthest_) farthest_ = version, at_farthest_ = before, left_ = edits_;

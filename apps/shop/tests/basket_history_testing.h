@@ -33,7 +33,7 @@ struct Edit {
   apps::Span span = {};
   uint64_t version = 0;  // 0: not known
   bool certain = true;   // false: it may never happen
-  // Of changes whose first number is the same and not 0, the ones with lower second numbers come first.
+  // Of changes whose first number is the same and not 0, the ones with lower second numbers come first. These have one span.
   std::pair<uint64_t, uint64_t> turn = {0, 0};
   int64_t after_ms = 0;  // the time before which it was not made, in milliseconds since 1970
 };
