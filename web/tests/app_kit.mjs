@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { launch, openPage, run } from "./kit.mjs";
 
 const UP_MS = 180_000; // with its users, on a machine that is busy
-export const within = { timeout: 10_000 };
+export const within = { timeout: 30_000 }; // as long as a page waits for an answer
 export const said = []; // what the consoles have
 export const problem = (page) => page.locator("#problem");
 
