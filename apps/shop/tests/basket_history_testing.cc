@@ -142,7 +142,7 @@ class Explanation {
       if (const std::optional<Counts> after = After(before, *one.edit))
         next.emplace_back(DistanceToNextSight(version, *after), &one);
     }
-    std::ranges::stable_sort(next, {}, [](const auto& of) { return of.first; });
+    std::ranges::sort(next);  // by distance, then by their place in edits_
     return std::ranges::any_of(next, [&](const auto& of) { return Try(*of.second, version, before); });
   }
 
