@@ -150,8 +150,8 @@ absl::Status CheckMix(const Reading& reading, std::string_view name) {
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) {
-    return absl::InvalidArgumentError(Join("--queries: there is no workload or file \"", path,
-                                           "\"; write a, b, c, d, f or the path of a file"));
+    return absl::InvalidArgumentError(
+        Join("--queries: cannot open \"", path, "\"; write a, b, c, d, f or the path of a file"));
   }
   std::string text(kMaxFileBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));

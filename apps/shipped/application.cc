@@ -81,7 +81,7 @@ absl::Status NoApplication(std::string_view name) {
   for (const ShippedApplication& shipped : ShippedApplications()) names.emplace_back(shipped.name);
   const std::string meant = internal::DidYouMean(name, names);
   return absl::NotFoundError(
-      absl::StrCat("there is no application \"", std::string(name), "\"",
+      absl::StrCat("unknown application \"", std::string(name), "\"",
                    meant.empty() ? absl::StrCat("; there are ", ApplicationNames()) : meant));
 }
 

@@ -133,7 +133,7 @@ def test_restart(tools):
         assert code == 0 and out == "toy/count.1: 1 process restarted\n", (code, out, err)
         last = counts(tools)
         assert [n for n, p in last.items() if p["pid"] != after[n]["pid"]] == ["count-0.1"], (after, last)
-        for target, text in (("toy/nothing", "no service or process nothing"), ("toy", "names no service"), ("no/x", "there is no application \"no\"")):
+        for target, text in (("toy/nothing", "no service or process nothing"), ("toy", "names no service"), ("no/x", "unknown application \"no\"")):
             code, out, err = tools.run("restart", target)
             assert code == 104 and text in err, (code, out, err)
 
@@ -143,7 +143,7 @@ def test_refuses(tools):
         got, out, err = tools.run("scale", *args)
         assert got == code and text in err, (got, out, err)
 
-    refused(104, "there is no application \"toy\"", "toy/count", "2")
+    refused(104, "unknown application \"toy\"", "toy/count", "2")
     with up(tools):
         refused(104, "user does not scale; add scales: true to it in the topology; these scale: count", "toy/user", "2")
         refused(104, "name a service, as toy/SERVICE; these scale: count", "toy", "2")

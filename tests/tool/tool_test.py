@@ -244,7 +244,7 @@ def test_help(tools):
     expect_refusal(tools.run("man", "load"), 104, "man takes no words; curtail help COMMAND is the help of a command\n")
     code, out, _ = tools.run("help", "exit-codes")
     assert code == 0 and all(f"\n{number:4}  " in out for number in (0, 1, 98, 99, 104, 105)), out
-    expect_refusal(tools.run("render", "bank", "--to", "k8s"), 104, "--to: there is no k8s; write kubernetes, helm or compose\n")
+    expect_refusal(tools.run("render", "bank", "--to", "k8s"), 104, '--to: unknown value "k8s"; write kubernetes, helm or compose\n')
     for image in ("Bad Image!", "UPPER:tag"):
         expect_refusal(tools.run("render", "bank", "--to", "compose", "--image", image), 104, f"--image: '{image}' is not the name of an image\n")
     expect_refusal(tools.run("compare", "./x.yaml", "--policies", "mutune"), 104, "compare takes shipped applications only")
@@ -254,13 +254,13 @@ def test_help(tools):
     expect_refusal(tools.run("provision", "bank", "--rps", "0"), 104, "--rps: 0 is not above 0\n")
     for command in ("load", "logs", "observe", "top", "traces", "status", "switch", "down", "ps"):
         code, _, err = tools.run(command, "hdserach", *(("--rps", "5") if command == "load" else ()))
-        assert code in (1, 104) and "there is no application \"hdserach\"; did you mean \"hdsearch\"?" in err, (code, err)
+        assert code in (1, 104) and "unknown application \"hdserach\"; did you mean \"hdsearch\"?" in err, (code, err)
     for args in (("train", "hdserch"), ("verify", "hdserch", "x.json"), ("compare", "hdserch", "--flash-crowd", "1..2"),
                  ("up", "hdserch")):
         code, out, err = tools.run(*args)
         assert code == 104 and out == "", (code, out)
-        assert "there is no application \"hdserch\"; did you mean \"hdsearch\"?\n" in err, err
-    expect_refusal(tools.run("up", "kiosk"), 104, "no application \"kiosk\"; there are bank, fanout, ", "hint: give the path of your own topology, ./NAME.yaml\n")
+        assert "unknown application \"hdserch\"; did you mean \"hdsearch\"?\n" in err, err
+    expect_refusal(tools.run("up", "kiosk"), 104, "unknown application \"kiosk\"; there are bank, fanout, ", "hint: give the path of your own topology, ./NAME.yaml\n")
     for args, text in ((("down", "bank/front-end"), "down takes an application: curtail down bank\n"),
                        (("ps", "bank/front-end"), "ps takes an application: curtail ps bank\n"),
                        (("top", "bank"), "bank is not up, nor is any other application; start it with curtail up bank\n"),

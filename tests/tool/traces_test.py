@@ -54,7 +54,7 @@ def request_class(tools, *args):
 def test_parts(tools):
     """Every service and edge has its parts, which are the whole; and a file of spans says the same."""
     code, _, err = tools.run("traces", "toy")
-    assert code == 104 and "there is no application \"toy\"" in err, (code, err)
+    assert code == 104 and "unknown application \"toy\"" in err, (code, err)
     processes = up(tools)
     code, _, err = tools.run("traces", "toy", "--seconds", "0")
     assert code == 1 and "--trace-to memory --trace-sample 1" in err, (code, err)

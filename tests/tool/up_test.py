@@ -95,7 +95,7 @@ def test_background(tools):
     for args, wanted in ((("down", "hdsearch"), 0), (("ps", "hdsearch"), 1), (("down", "setalgebra"), 0),
                          (("down", "hdserch"), 104), (("ps", "hdserch"), 104), (("down", "../x"), 104)):
         code, _, err = tools.run(*args)
-        text = f"there is no application \"{args[1]}\"" if wanted == 104 else f"{args[1]} is not up"
+        text = f"unknown application \"{args[1]}\"" if wanted == 104 else f"{args[1]} is not up"
         assert code == wanted and text in err, (args, code, err)
     code, out, _ = tools.run("logs", "hdsearch", "mid-tier")
     assert code == 0 and "mid-tier | --- " in out, "the logs outlive it"
@@ -129,12 +129,12 @@ def check_names(tools, found):
     assert lines and all(len(line) <= 80 for line in lines) and any("leaf-0" in line and "serving" in line for line in lines), lines
     for p in found.values():
         assert "rpc_server_duration_seconds_count" in metrics(p), p
-    for args, texts in ((("switch", "hdserch", "FIB1"), ["there is no application \"hdserch\"; hdsearch is up; did you mean \"hdsearch\"?"]),
+    for args, texts in ((("switch", "hdserch", "FIB1"), ["unknown application \"hdserch\"; hdsearch is up; did you mean \"hdsearch\"?"]),
                         (("status", "hdsearch/leav"), ["there are leaf (2), mid-tier; did you mean \"leaf\"?"]),
                         (("load", "hdsearch/x", "--rps", "5", "--method", "a.B/C"), ["no service or process x"]),
                         (("logs", "hdsearch", "leave-0"), ["no log of leave-0; there are curtail-up, leaf-0", "did you mean \"leaf-0\"?"]),
                         (("loglevel", "hdsearch", "loud"), ["is not a log level", "debug, info, warning or error"]),
-                        (("logs", "kiosk"), ["there is no application \"kiosk\"; hdsearch is up"])):
+                        (("logs", "kiosk"), ["unknown application \"kiosk\"; hdsearch is up"])):
         code, _, err = tools.run(*args)
         assert code == 104 and all(text in err for text in texts), (code, err)
 
@@ -298,7 +298,7 @@ def test_refuses(tools):
             assert text in err, (text, err)
         expect_nothing_left()
 
-    refused(104, ["no application \"kiosk\"", "hdsearch"], "kiosk")
+    refused(104, ["unknown application \"kiosk\"", "hdsearch"], "kiosk")
     refused(104, ["no variable 'colour'", "leaf.KEY"], "hdsearch", "--set", "colour=red")
     refused(104, ["SERVICE=ADDRESS"], "hdsearch", "--use", "x")
     for link in ("mid-tier", "mid-tier>leaf"):

@@ -18,7 +18,7 @@ std::string FlagOf(std::string_view name) { return Join(name.size() == 1 ? "-" :
 absl::Status NoSuchValue(std::string_view name, std::string_view value,
                          const std::vector<std::string>& names) {
   return absl::InvalidArgumentError(
-      Join(FlagOf(name), ": there is no ", name, " \"", value, "\"", internal::WriteHint(value, names)));
+      Join(FlagOf(name), ": unknown ", name, " \"", value, "\"", internal::WriteHint(value, names)));
 }
 
 std::string RequestOptions::Text(std::string_view name, std::string_view otherwise) const {

@@ -37,8 +37,8 @@ struct RequestOptions {
   absl::StatusOr<uint64_t> Number(std::string_view name, uint64_t otherwise) const;
 };
 
-// Returns what is wrong with a value of the flag `name` that is none of `names`: "--mix: there is no mix \"mixd\"; did you
-// mean \"mixed\"?". INVALID_ARGUMENT.
+// Returns the error for a value of the flag `name` other than `names`, INVALID_ARGUMENT: "--mix: unknown mix \"mixd\"; did
+// you mean \"mixed\"?".
 absl::Status NoSuchValue(std::string_view name, std::string_view value,
                          const std::vector<std::string>& names);
 

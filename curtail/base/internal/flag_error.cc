@@ -60,7 +60,7 @@ std::string NotAMember(Text flag, Text value, Text members) {
     names.emplace_back(members.substr(0, comma));
     members.remove_prefix(std::min(comma + 1, members.size()));
   }
-  return Join(flag, ": there is no ", Shown(value), WriteHint(value, names));
+  return Join(flag, ": unknown value \"", value, "\"", WriteHint(value, names));
 }
 
 std::string NotConverted(Text flag, Text value) {

@@ -16,8 +16,7 @@ int AdminFailure(const absl::Status& status, std::string_view process, Console& 
     return kBadConfig;
   }
   if (absl::IsNotFound(status)) {
-    const bool unknown = text.find("there is no application") != text.npos;
-    console.Error(text, unknown ? "for a server of your own give its --admin address" : "");
+    console.Error(text, "for a server of your own give its --admin address");
     return kBadConfig;
   }
   if (absl::IsFailedPrecondition(status) || absl::IsInternal(status) ||

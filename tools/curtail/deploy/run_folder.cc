@@ -300,7 +300,7 @@ absl::Status NotUp(std::string_view application) {
   std::string text =
       known || WasUp(name)
           ? absl::StrCat(name, " is not up, ", up.empty() ? "nor is any other application" : "but " + others)
-          : absl::StrCat("there is no application \"", name, "\"",
+          : absl::StrCat("unknown application \"", name, "\"",
                          up.empty() ? "" : absl::StrCat("; ", others, " up"));
   if (known) return absl::NotFoundError(absl::StrCat(text, "; start it with curtail up ", name));
   std::string meant = internal::DidYouMean(name, up);

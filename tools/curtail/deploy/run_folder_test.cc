@@ -89,7 +89,7 @@ TEST_F(RunFolderTest, SaysThatTheRuntimeFolderCannotBeUsed) {
 
 TEST_F(RunFolderTest, SuggestsShippedApplicationsThatAreNotUp) {
   EXPECT_THAT(ReadUpState("hdserach").status().message(),
-              HasSubstr("there is no application \"hdserach\"; did you mean \"hdsearch\"?"));
+              HasSubstr("unknown application \"hdserach\"; did you mean \"hdsearch\"?"));
   EXPECT_THAT(ReadUpState("hdsearch").status().message(), Not(HasSubstr("did you mean")));
   const auto shop = RunFolder::Take("hdsearch2");
   ASSERT_TRUE(shop.ok()) << shop.status();

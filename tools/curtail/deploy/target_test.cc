@@ -90,7 +90,7 @@ TEST_F(TargetTest, SaysWhatThereIs) {
               HasSubstr("router is not up, nor is any other application"));
   const auto folder = Up();
   EXPECT_THAT(FindProcesses("ruoter").status().message(),
-              HasSubstr("there is no application \"ruoter\"; router is up; did you mean \"router\"?"));
+              HasSubstr("unknown application \"ruoter\"; router is up; did you mean \"router\"?"));
   EXPECT_THAT(FindProcesses("shop/leaf").status().message(), HasSubstr("shop is not up, but router is"));
   EXPECT_THAT(
       FindProcesses("router/leav").status().message(),

@@ -39,7 +39,7 @@ absl::Status CheckPolicy(const std::string& policy, bool shipped) {
   for (const PolicyKind* kind : LibraryPolicies()) names.emplace_back(kind->name);
   const std::string meant = internal::DidYouMean(policy, names);
   if (meant.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(Join("there is no policy \"", policy, "\"", meant));
+  return absl::InvalidArgumentError(Join("unknown policy \"", policy, "\"", meant));
 }
 
 absl::Status CheckService(const ServiceSpec& s, bool shipped) {

@@ -31,8 +31,8 @@ TEST(Requests, ErrorsNameTheFlagAndTheRightForm) {
     const AppRequests requests = UserRequests("a.B", "kit", {"mixed", "pay"}, none);
     return std::string(Message(requests.make({.own = std::move(own)}).status()));
   };
-  EXPECT_EQ(error({{"mix", "mixd"}}), "--mix: there is no mix \"mixd\"; did you mean \"mixed\"?");
-  EXPECT_EQ(error({{"mix", "refund"}}), "--mix: there is no mix \"refund\"; write mixed or pay");
+  EXPECT_EQ(error({{"mix", "mixd"}}), "--mix: unknown mix \"mixd\"; did you mean \"mixed\"?");
+  EXPECT_EQ(error({{"mix", "refund"}}), "--mix: unknown mix \"refund\"; write mixed or pay");
   EXPECT_THAT(error({{"senders", "zipf"}}), StartsWith("--senders: zipf needs an exponent"));
   EXPECT_EQ(Message(RequestOptions{.own = {{"k", "ten"}}}.Number("k", 1).status()),
             "-k: \"ten\" is not a whole number from 0");
