@@ -108,8 +108,8 @@ class Explanation {
   }
 
  private:
-  // What a change does, and what follows it in its turn, by the distance to it; whether it is certain; its turn where only
-  // changes of one turn are alike.
+  // The kinds and lines of a change and of the changes that follow in its turn, by their distance; whether it is certain; its
+  // turn where only changes of one turn are alike.
   using Effect = std::tuple<std::map<uint64_t, std::pair<Edit::Kind, Counts>>, bool, uint64_t>;
 
   // Two changes that do the same may be exchanged in an order, with all that follows each of them. Where changes may never come, one may
