@@ -169,7 +169,7 @@ TEST(Host, RefusesWhatIsMissingOrWrong) {
       {{"--service", "cart", "--outside", "cart"}, "--outside cart needs several services in one process"},
       {{"--monolith", "--outside", "other"}, "--outside: this process has no service other"},
       {{"--monolith", "--service", "cart"}, "cannot be combined"},
-      {{"--service", "crat"}, "--service: there is no crat; did you mean \"cart\"?"},
+      {{"--service", "crat"}, "--service: unknown value \"crat\"; did you mean \"cart\"?"},
       {{"--service", "cart", "--drain", "2 days"}, "--drain: \"2 days\" is not a time; write 10s or 500ms"},
       {{"--service", "cart", "--drain", "25h"}, "--drain: 90000 is not from 0 to 86400"},
       {{"--service", "cart", "--max-message-bytes", "4XB"},
