@@ -38,7 +38,7 @@ class BlockingWatcher;
 
 struct ExecutorOptions {
   // Threads started, of which a config uses some and the rest sleep; never fewer than the first
-  // config needs.
+  // config needs. The threads that the order wants beside that config's (Order::Beside) are more.
   uint32_t max_threads = 64;
   FiberOptions fiber;
   // Hears each time one of the threads sleeps or wakes up, from their start to their end; outlives
@@ -160,12 +160,16 @@ class Executor {
   // The thread is back from a task that held it up.
   void Release(Thread& self) CURTAIL_REQUIRES(mu_);
 
-  // The threads that tasks may hold while they wait, for Order::SetThreads().
+  // The threads that tasks may hold while they wait, without those beside.
   static uint32_t TasksHold(const Config& config);
+  // Tells the order, and gives it what threads it wants beside, as far as the config leaves them.
+  void TellThreads(const Config& config) CURTAIL_REQUIRES(mu_);
   int Allowed(Role role) const CURTAIL_REQUIRES(mu_);
   bool Vacant(Role role) const CURTAIL_REQUIRES(mu_) { return holders_[role] < Allowed(role); }
   // Gives up a role that too many threads have, and takes one that too few have.
   void Settle(Thread& self) CURTAIL_REQUIRES(mu_);
+  // Takes roles from threads whose tasks may wait on them, as far as others are free (S1).
+  void VacateBusy() CURTAIL_REQUIRES(mu_);
   // True if Settle() would change nothing; quick, and false when in doubt.
   bool Settled(const Thread& self) const CURTAIL_REQUIRES(mu_);
   void SetRole(Thread& self, Role role) CURTAIL_REQUIRES(mu_);
@@ -173,6 +177,8 @@ class Executor {
 
   // Steps of a role; false when there was nothing to do.
   bool RunOne(Thread& self, Station& station) CURTAIL_REQUIRES(mu_);
+  // Takes back tasks that the order held back; the present thread runs one of them.
+  void LookAtHeld(Station& station) CURTAIL_REQUIRES(mu_);
   bool FlushHeld(Thread& self) CURTAIL_REQUIRES(mu_);
   bool Receive(Thread& self, Station& station, Receiver& source) CURTAIL_REQUIRES(mu_);
   void RunAside(Thread& self) CURTAIL_REQUIRES(mu_);
@@ -193,7 +199,8 @@ class Executor {
   Order::Next Pop(Station& station, TimePoint* now) CURTAIL_REQUIRES(mu_);
   // Returns the time, zero if there were no tasks.
   TimePoint Append(Station& station, TaskList& tasks) CURTAIL_REQUIRES(mu_);
-  // Wakes runners for `count` tasks just appended. Without one, tells the leader if that runs them.
+  // Wakes runners for `count` tasks just appended. If too few are parked, tells the leader, too, if
+  // that runs them.
   void WakeRunners(Station& station, Receiver& source, size_t count, bool leader_runs) CURTAIL_REQUIRES(mu_);
   // Sleeps in `seat` until taken from it and notified.
   void Park(Seat seat, Thread& self) CURTAIL_REQUIRES(mu_);
@@ -224,6 +231,7 @@ class Executor {
 
   mutable Mutex mu_;
   Config config_ CURTAIL_GUARDED_BY(mu_);
+  int beside_ CURTAIL_GUARDED_BY(mu_) = 0;             // threads, see Order::Beside()
   bool loops_ CURTAIL_GUARDED_BY(mu_) = false;         // every thread has its loop
   int holders_[kRoles] CURTAIL_GUARDED_BY(mu_) = {};   // threads that have each role
   uint64_t role_changes_ CURTAIL_GUARDED_BY(mu_) = 1;  // of config_ and holders_

@@ -18,7 +18,8 @@
 //  O4  An order that gives a task up returns it from Pop() like any other, but marked `shed`. The
 //      task's Run() then answers at once, without its handler (WaitHint::shed).
 //  O5  An order that holds tasks back, as for lack of a permit, leaves them out of ready(), and
-//      counts them in at a later Append(). The thread that returns a permit submits an empty list.
+//      counts them in at a later Append(). The thread that returns a permit submits an empty list,
+//      or leaves that to the executor (WaitHint::look).
 #pragma once
 
 #include <cstddef>
@@ -42,6 +43,9 @@ class Order {
   virtual void Append(TaskList& tasks) = 0;
   // Gives out the task whose turn it is at `now`. REQUIRES: ready() is above zero.
   virtual Next Pop(TimePoint now) = 0;
+  // The threads that it wants beside the `threads` of a config whose tasks hold one each. They
+  // sleep until so many tasks are ready. SetThreads() counts them in, as far as the pool has them.
+  virtual uint32_t Beside(uint32_t /*threads*/) const { return 0; }
   // So many threads run the tasks from now on, each one task at a time; 0: a task that waits for
   // others holds no thread. An empty Append() follows.
   virtual void SetThreads(uint32_t /*threads*/) {}

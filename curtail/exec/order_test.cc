@@ -61,14 +61,16 @@ class NamedTask final : public Task {
 // Keeps its thread until it is opened.
 class Gate final : public Task {
  public:
-  explicit Gate(Diary* diary) : diary_(diary) {}
+  explicit Gate(Diary* diary, std::string_view name = "gate") : name_(name), diary_(diary) {}
   void Run(const WaitHint&) override {
-    diary_->Write("gate");
+    diary_->Write(std::string(name_));
     opened_.Await(1);
   }
   void Open() { opened_.Write("open"); }
+  std::string_view name() const override { return name_; }
 
  private:
+  const std::string_view name_;
   Diary* const diary_;
   Diary opened_;
 };
@@ -76,8 +78,9 @@ class Gate final : public Task {
 // Whatever is no "batch" goes first, "stale" is shed, and "fenced" waits for a permit.
 class ClassOrder final : public Order {
  public:
-  ClassOrder(std::atomic<int>* permits, std::atomic<uint32_t>* threads)
-      : permits_(permits), threads_(threads) {}
+  ClassOrder(std::atomic<int>* permits, std::atomic<uint32_t>* threads, uint32_t beside = 0)
+      : permits_(permits), threads_(threads), beside_(beside) {}
+  uint32_t Beside(uint32_t) const override { return beside_; }
   void SetThreads(uint32_t threads) override { threads_->store(threads); }
   void Append(TaskList& tasks) override {
     while (Task* task = tasks.Pop()) {
@@ -100,7 +103,27 @@ class ClassOrder final : public Order {
  private:
   std::atomic<int>* const permits_;
   std::atomic<uint32_t>* const threads_;
+  const uint32_t beside_;
   TaskList first_, batch_, fenced_;
+};
+
+// Returns two permits once it is opened, and has its thread look.
+class Returner final : public Task {
+ public:
+  explicit Returner(std::atomic<int>* permits) : permits_(permits) {}
+  void Run(const WaitHint& hint) override {
+    opened_.Await(1);
+    *permits_ = 2;
+    looked_ = hint.look != nullptr;
+    if (looked_) *hint.look = true;
+  }
+  void Open() { opened_.Write("open"); }
+  bool looked() const { return looked_; }
+
+ private:
+  std::atomic<int>* const permits_;
+  Diary opened_;
+  std::atomic<bool> looked_{false};
 };
 
 // A network that brings nothing: all tasks are submitted.
@@ -186,6 +209,58 @@ TEST_P(OrderTest, IsToldHowManyThreadsTasksMayHold) {
 
 INSTANTIATE_TEST_SUITE_P(Models, OrderTest, testing::Values("SIB1", "SDB1-1", "FIB1", "FDB1-1"),
                          [](const auto& info) { return std::string(info.param).substr(0, 3); });
+
+// One of the tasks runs on the thread that looked, the other on another.
+TEST(OrderThreads, LookForTheirTasks) {
+  for (const char* config : {"SIB2", "SDB1-2"}) {
+    SCOPED_TRACE(config);
+    std::atomic<int> permits{0};
+    std::atomic<uint32_t> threads{99};
+    Diary diary;
+    Returner returner(&permits);
+    Gate gates[] = {Gate(&diary, "fenced"), Gate(&diary, "fenced")};
+    NoNetwork receiver;
+    Executor executor(
+        *Config::Parse(config),
+        {.max_threads = 1, .order = [&] { return std::make_unique<ClassOrder>(&permits, &threads); }},
+        &receiver, &receiver, nullptr);
+    TaskList list;
+    list.Push(&returner);
+    for (Gate& gate : gates) list.Push(&gate);
+    executor.Submit(list);
+    returner.Open();
+    EXPECT_THAT(diary.Await(2), ElementsAre("fenced", "fenced"));
+    EXPECT_TRUE(returner.looked());
+    for (Gate& gate : gates) gate.Open();
+  }
+}
+
+// The order has the threads that it wants beside the config's, as far as the config leaves them.
+TEST(OrderThreads, RunTasksBesideThreadsOfTheConfig) {
+  for (const char* config : {"SIB1", "SDB1-1"}) {
+    SCOPED_TRACE(config);
+    std::atomic<int> permits{0};
+    std::atomic<uint32_t> threads{99};
+    Diary diary;
+    Gate gates[] = {Gate(&diary), Gate(&diary), Gate(&diary)};
+    NoNetwork receiver;
+    Executor executor(
+        *Config::Parse(config),
+        {.max_threads = 1, .order = [&] { return std::make_unique<ClassOrder>(&permits, &threads, 2); }},
+        &receiver, &receiver, nullptr);
+    ASSERT_TRUE(executor.status().ok());
+    EXPECT_EQ(threads.load(), 3u);
+    TaskList list;
+    for (Gate& gate : gates) list.Push(&gate);
+    executor.Submit(list);
+    EXPECT_THAT(diary.Await(3), ElementsAre("gate", "gate", "gate"));
+    for (Gate& gate : gates) gate.Open();
+    ASSERT_TRUE(executor.SwitchTo(*Config::Parse("SDB1-2")).ok());
+    EXPECT_EQ(threads.load() + 1, executor.thread_count());
+    ASSERT_TRUE(executor.SwitchTo(*Config::Parse("FIB1")).ok());
+    EXPECT_EQ(threads.load(), 0u);
+  }
+}
 
 TEST(FifoOrder, GivesTasksOutAsTheyCame) {
   Diary diary;

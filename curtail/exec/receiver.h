@@ -3,6 +3,7 @@
 // receiver.h - the network as the pools see it: the source of tasks, and the destination of output.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -36,6 +37,8 @@ class Receiver {
 class Outbox {
  public:
   virtual ~Outbox() = default;
+  // An executor calls it once, before its threads start: their indices are below `threads`.
+  virtual void Prepare(size_t /*threads*/) {}
   // Thread `thread_index` has posted output to `handler`. Follow the last of several with
   // FlushIfDue().
   virtual void Hold(uint32_t thread_index, std::shared_ptr<PollHandler> handler) = 0;

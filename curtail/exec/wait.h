@@ -39,6 +39,10 @@ struct WaitHint {
   bool stand_ins = false;
   // The order of waiting requests gave this one up: answer without the handler.
   bool shed = false;
+  // The task may set it as its last act, in place of an empty list to the executor: the order may
+  // now give out tasks that it held back (rule O5 of order.h). The thread looks before it takes
+  // another task, and takes the first of them itself. Null: submit the list.
+  bool* look = nullptr;
   // This thread receives requests, too: while it waits it calls Executor::ReceiveMeanwhile()
   bool receives = false;
 };

@@ -55,6 +55,21 @@ TEST(ExecutorModel, AWaitingHandlerDoesNotStopReception) {
   }
 }
 
+// The same for requests that are submitted together: one parked thread, or none, does not suffice for them.
+TEST(ExecutorModel, RequestsSubmittedTogetherHaveAThreadEach) {
+  for (const char* config : {"SIB2", "SIB3", "SIP2", "SDB1-2", "FIB2"}) {
+    SCOPED_TRACE(config);
+    Expect({.preemptions = 1, .random_schedules = 1000}, [&] {
+      Server server(config, 1);
+      Gate gate;
+      server.Handle(0, [&] { gate.Wait(); });
+      server.Handle(1, [&] { gate.Open(); });
+      server.Submit({0, 1});
+      server.Finish(2);
+    });
+  }
+}
+
 // A handler waits for its gate, as for another service, and looks for requests before, as R6 has it.
 void LookAndWait(Gate& gate) {
   const WaitHint hint = CurrentWait();
@@ -126,14 +141,18 @@ TEST(ExecutorModel, ASwitchLosesNoRequest) {
   }
 }
 
-// S1: threads that a handler keeps busy in their old role hold nothing up, if there are sleeping threads.
+// S1: threads that a handler keeps busy in their old role hold nothing up, if others are free.
 TEST(ExecutorModel, ASwitchDoesNotWaitForBusyThreads) {
-  const std::pair<const char*, const char*> switches[] = {
-      {"SIB1", "SDB1-1"}, {"SDB1-1", "SIB1"}, {"SIB1", "FIB1"}, {"FIB1", "SIB1"}, {"FDB1-1", "SIB1"}};
-  for (const auto& [from, to] : switches) {
+  const struct {
+    const char* from;
+    const char* to;
+    uint32_t threads = 3;
+  } switches[] = {{"SIB1", "SDB1-1"}, {"SDB1-1", "SIB1"},   {"SIB1", "FIB1"}, {"FIB1", "SIB1"},
+                  {"FDB1-1", "SIB1"}, {"SDB1-1", "SDP1-1"}, {"SIB2", "SIB1"}, {"SIB2", "SIB1", 2}};
+  for (const auto& [from, to, threads] : switches) {
     SCOPED_TRACE(std::string(from) + " to " + to);
-    Expect({.preemptions = 1, .random_schedules = 1000}, [&, from = from, to = to] {
-      Server server(from, 3);
+    Expect({.preemptions = 1, .random_schedules = 1000}, [&, from = from, to = to, threads = threads] {
+      Server server(from, threads);
       model::Settle();
       Gate gate;
       server.Handle(0, [&] { gate.Wait(); });

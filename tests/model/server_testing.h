@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <utility>
@@ -94,9 +95,10 @@ class Server final : public Outbox {
   void Handle(int i, std::function<void()> handler) { requests_[i]->handler = std::move(handler); }
   // Request `i` comes over the network; or by Submit().
   void Arrive(int i) { reception_.Arrive(requests_[i].get()); }
-  void Submit(int i) {
+  void Submit(int i) { Submit({i}); }
+  void Submit(std::initializer_list<int> all) {
     TaskList tasks;
-    tasks.Push(requests_[i].get());
+    for (const int i : all) tasks.Push(requests_[i].get());
     executor_->Submit(tasks);
   }
   int answers() const { return answers_; }

@@ -31,8 +31,8 @@
 //
 //  S1  Under the mutex the config is exchanged, every thread parked in a role is woken to settle anew, and so
 //      many of the sleeping ones as the config has roles. Busy threads keep their roles meanwhile, beyond the
-//      number allowed, so a new role never waits for a thread that is busy in an old one as long as there are
-//      sleeping threads.
+//      number allowed. If the new config has that role, too, a thread loses it whose task may wait on it. So no role
+//      of the new config waits for a busy thread as long as others are free.
 //  S2  Then the leaders, if there are any, are woken out of Await(), so that they wait as the new config says,
 //      or not at all.
 //  S3  A thread that runs a task finishes it as it began; the new config shows when it comes back for its
@@ -106,10 +106,13 @@ Executor::Executor(const Config& config, const ExecutorOptions& options, Receive
       spin_budget_(cpus_ - 1),
       config_(config) {
   reception_.order = options.order == nullptr ? MakeFifoOrder() : options.order();
-  reception_.order->SetThreads(TasksHold(config));
   response_.order = MakeFifoOrder();  // replies: their requests have begun
-  const uint32_t total = std::max<uint32_t>(options.max_threads, config.threads());
+  const uint32_t held = TasksHold(config);
+  const uint32_t beside = held > 0 ? reception_.order->Beside(held) : 0;
+  const uint32_t total = std::max<uint32_t>(options.max_threads, config.threads()) + beside;
   for (uint32_t i = 0; i < total; ++i) threads_.push_back(std::make_unique<Thread>(i));
+  outbox_->Prepare(threads_.size());
+  TellThreads(config);
   status_ = Check(config);
   if (status_.ok() && config.model.waiting == Waiting::kFiber) status_ = EnsureLoops();
   if (status_.ok()) status_ = StartThreads();
@@ -220,6 +223,9 @@ bool Executor::RunOne(Thread& self, Station& station) {
   const bool receives = kParts[self.role].receives;
   Thread* const heir = receives && (!station.leading || more) ? TakeLast(station.idle) : nullptr;  // R2
   self.held = more;
+  self.busy = hint.waiting == Waiting::kSync;
+  bool look = false;
+  if (self.busy) hint.look = &look;
   mu_.Unlock();
   Rouse(heir);
   {
@@ -228,7 +234,18 @@ bool Executor::RunOne(Thread& self, Station& station) {
   }
   if (!more) outbox_->Flush(self.index);  // R5: it is likely to wait next
   mu_.Lock();
+  self.busy = false;
+  if (look) LookAtHeld(station);
   return true;
+}
+
+// This thread takes one next, unless it is needed aside. If it has no role for that any more, S4 wakes a runner.
+void Executor::LookAtHeld(Station& station) {
+  Order& order = *station.order;
+  const size_t others = order.ready() + (aside_.empty() ? 1 : 0);
+  TaskList none;
+  order.Append(none);
+  if (order.ready() > others) WakeRunners(station, *reception_source_, order.ready() - others, !dispatch());
 }
 
 void Executor::RunAside(Thread& self) {
@@ -237,6 +254,7 @@ void Executor::RunAside(Thread& self) {
   WaitHint hint = HintFor(self);
   hint.waiting = Waiting::kSync;
   self.held = true;
+  self.busy = true;
   mu_.Unlock();
   hint.now = Now();
   {
@@ -244,6 +262,7 @@ void Executor::RunAside(Thread& self) {
     task->RunContained(hint);
   }
   mu_.Lock();
+  self.busy = false;
   --aside_live_;
 }
 
@@ -385,7 +404,7 @@ void Executor::WakeRunners(Station& station, Receiver& source, size_t count, boo
   size_t found = 0;
   while (found < std::min(count, kMaxHeirs) && !seats_[station.idle].empty())
     heirs[found++] = TakeLast(station.idle);
-  const bool wake_leader = leader_runs && found == 0 && station.leading;
+  const bool wake_leader = leader_runs && found < count && station.leading;
   mu_.Unlock();
   for (size_t i = 0; i < found; ++i) Rouse(heirs[i]);
   if (wake_leader) source.Wake();

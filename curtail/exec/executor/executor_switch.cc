@@ -41,9 +41,18 @@ uint32_t Executor::TasksHold(const Config& config) {
   return static_cast<uint32_t>(dispatch ? config.workers : config.network);
 }
 
+void Executor::TellThreads(const Config& config) {
+  const uint32_t held = TasksHold(config);
+  const auto spare = static_cast<int>(threads_.size()) - config.threads();
+  beside_ =
+      held > 0 ? std::clamp(static_cast<int>(reception_.order->Beside(held)), 0, std::max(spare, 0)) : 0;
+  reception_.order->SetThreads(held + static_cast<uint32_t>(beside_));
+}
+
 int Executor::Allowed(Role role) const {
   const Part& part = kParts[role];
   int threads = part.In(config_.model) ? config_.*part.pool : 0;
+  if (threads > 0 && (role == kInline || role == kWorker)) threads += beside_;
   if (role == kFiberInline) threads += StandIns();
   if (role != kResponse) return threads;
   return std::max(threads, async_live_.load(std::memory_order_seq_cst) > 0 ? 1 : 0);  // S6
@@ -54,6 +63,25 @@ void Executor::SetRole(Thread& self, Role role) {
   if (self.role != kNone) --holders_[self.role];
   if (role != kNone) ++holders_[role];
   self.role = role;
+}
+
+void Executor::VacateBusy() {
+  const Model model = config_.model;
+  const auto has_role = [model](const Thread& thread) {
+    return thread.busy && thread.role != kNone && kParts[thread.role].In(model);
+  };
+  // Threads beyond what the config needs if busy ones keep their roles; those with fibers are not free for others.
+  int spare = -(config_.threads() + beside_);
+  for (const auto& thread : threads_) {
+    const bool free = !thread->busy && !kParts[thread->role].fibers && thread->live_fibers == 0;
+    spare += free || has_role(*thread);
+  }
+  for (const auto& thread : threads_) {
+    if (spare <= 0) return;
+    if (!has_role(*thread)) continue;
+    SetRole(*thread, kNone);
+    --spare;
+  }
 }
 
 bool Executor::Settled(const Thread& self) const {
@@ -121,11 +149,12 @@ absl::Status Executor::SwitchTo(const Config& config) {
     MutexLock lock(mu_);
     PutInForce(config);
     TaskList none;
-    reception_.order->SetThreads(TasksHold(config));
+    TellThreads(config);
     reception_.order->Append(none);
     ++role_changes_;
+    VacateBusy();
     for (const Seat seat : {kRunners, kResponders, kReceivers}) UnparkAll(seat);  // S1
-    for (int i = 0; i < config.threads(); ++i) UnparkLast(kSleepers);
+    for (int i = 0; i < config.threads() + beside_; ++i) UnparkLast(kSleepers);
     wake_reception = reception_.leading;
     wake_response = response_.leading;
     wake_guard = GuardSleeps();  // G5 of stand_ins.cc
@@ -164,7 +193,7 @@ void Executor::WakeForOthers(Thread& self) {  // S4
 }
 
 size_t Executor::Spare() const {
-  return threads_.size() - static_cast<size_t>(config_.threads() + StandIns());
+  return threads_.size() - static_cast<size_t>(config_.threads() + beside_ + StandIns());
 }
 
 void Executor::AsyncBegun() {  // S6

@@ -107,9 +107,10 @@ struct Executor::Thread {
   // Guarded by mu_.
   Hold hold = Hold::kNone;
   Role role = kNone;
+  bool busy = false;     // runs a task that may wait on the thread
   uint64_t settled = 0;  // Executor::role_changes_ when it last settled
   bool parked = false;
-  size_t live_fibers = 0;  // for the sensors
+  size_t live_fibers = 0;  // for the sensors, and for switches
 };
 
 // A thread in a run, as a look of the guard found it.

@@ -11,6 +11,7 @@ class PriorityGate final : public Order {
   PriorityGate(PriorityLimit* limit, std::unique_ptr<Order> order)
       : limit_(*limit), order_(std::move(order)) {}
 
+  uint32_t Beside(uint32_t threads) const override { return order_->Beside(threads); }
   void SetThreads(uint32_t threads) override { order_->SetThreads(threads); }
   void Append(TaskList& tasks) override {
     TaskList admitted;

@@ -27,8 +27,6 @@ class ReplyOutput final : public Outbox {
   ReplyOutput(const ReplyOutput&) = delete;
   ReplyOutput& operator=(const ReplyOutput&) = delete;
 
-  // Before the executor runs: makes room for its `threads`.
-  void Prepare(size_t threads) { held_ = std::vector<Held>(threads); }
   // Requests that become ready while output is sent go to `executor`. Before any connection is accepted.
   void SubmitTo(Executor* executor) { executor_ = executor; }
 
@@ -49,6 +47,7 @@ class ReplyOutput final : public Outbox {
   void FlushAll();
 
   // Outbox.
+  void Prepare(size_t threads) override { held_ = std::vector<Held>(threads); }
   void Hold(uint32_t thread_index, std::shared_ptr<PollHandler> handler) override;
   bool HoldBriefly(uint32_t thread_index, std::shared_ptr<PollHandler> handler, TimePoint now) override;
   void FlushIfDue(uint32_t thread_index) override;

@@ -173,7 +173,6 @@ absl::Status ServerCore::StartExecutor() {
   if (absl::Status checked = parts_.methods.CheckModel(config); !checked.ok()) return checked;
   // With one that has no role: reflection is a stream, which takes a thread under synchronous models.
   const int threads = std::max(options_.max_threads, config.threads() + 1);
-  parts_.output.Prepare(static_cast<size_t>(threads));
   ExecutorOptions pools{.max_threads = static_cast<uint32_t>(threads),
                         .fiber = {.stack_bytes = options_.fiber_stack_bytes, .max_live = options_.max_fibers},
                         .watcher = adaptation_ == nullptr ? nullptr : adaptation_->watcher(),
