@@ -54,7 +54,7 @@ absl::Status Add(absl::string_view guard, Variant* variant) {
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "\"", guard,
-      "\" is not one of dry-run, strict, borrow, queueN, codel, lifo, priorities, credits and deadline"));
+      "\" is not one of on, strict, dry-run, queueN, codel, lifo, priorities, credits and deadline"));
 }
 
 // Why handlers that call `async` cannot run so; empty if they can.

@@ -40,7 +40,7 @@ struct Variant {
   // Errors: INVALID_ARGUMENT that says what would be right.
   static absl::StatusOr<Variant> Parse(absl::string_view text);
   std::string name() const;
-  bool fenced() const { return fence == FenceMode::kStrict || fence == FenceMode::kBorrow; }
+  bool fenced() const { return fence == FenceMode::kStrict || fence == FenceMode::kOn; }
   bool fibers() const { return config.model.waiting == Waiting::kFiber; }
   // True if requests that wait for other services hold no thread.
   bool holds_no_thread() const { return config.model.waiting != Waiting::kSync; }

@@ -7,7 +7,7 @@ namespace curtail::bench {
 namespace {
 
 TEST(Variant, ReadsAndPrintsItsName) {
-  for (const char* name : {"SDB1-16", "SDB1-16+strict", "FIB1+borrow", "ADB1-4-4+dry-run",
+  for (const char* name : {"SDB1-16", "SDB1-16+strict", "FIB1+on", "ADB1-4-4+dry-run",
                            "SDB1-16+strict+queue64+codel+lifo+priorities+credits+deadline", "std-SDB1-64",
                            "curtail-SDB1-64", "curtail-FIB2", "curtail-FDB1-1+queue64"}) {
     const absl::StatusOr<Variant> variant = Variant::Parse(name);
@@ -34,9 +34,9 @@ TEST(Variant, IsOneOfAListOfItsKind) {
 }
 
 TEST(Variant, BecomesOptionsOfTheServer) {
-  const ServerOptions options = Variant::Parse("SDB1-16+borrow+queue64+codel")->Options();
+  const ServerOptions options = Variant::Parse("SDB1-16+on+queue64+codel")->Options();
   EXPECT_EQ(options.config.ToString(), "SDB1-16");
-  EXPECT_EQ(options.fence.mode, FenceMode::kBorrow);
+  EXPECT_EQ(options.fence.mode, FenceMode::kOn);
   EXPECT_EQ(options.max_queue, 64u);
   EXPECT_EQ(options.queue.shed, ShedMode::kCodel);
   EXPECT_EQ(options.queue.mode, QueueMode::kFifo);

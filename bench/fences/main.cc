@@ -32,12 +32,12 @@ using namespace curtail::fences;
 constexpr char kAbout[] =
     "Compares fences with asynchronous calls where a service behind a shared one stalls.";
 constexpr char kExamples[] =
-    R"(A variant is a config and its guards, CONFIG+strict or CONFIG+queue64+deadline; the first is the baseline. The report goes to standard output.
+    R"(A variant is a config and its guards, CONFIG+on or CONFIG+queue64+deadline; the first is the baseline. The report goes to standard output.
 
 Examples:
   fences --quick                                   # some seconds: that it works, not how well
   fences --json fences.json --markdown fences.md   # about 18 minutes
-  fences --only stall --variants SDB1-16,SDB1-16+strict --rounds 9
+  fences --only stall --variants SDB1-16,SDB1-16+on --rounds 9
   fences --only overload --variants SDB1-16,SDB1-16+queue64
 
 Exit codes: 0 ok, 1 something could not be measured or written, 99 a request failed where none may (of the guarded path
@@ -74,7 +74,7 @@ void AddFlags(CLI::App& app, StudyFlags* f) {
 }
 
 void MakeQuick(StudyFlags* f) {
-  f->variants = "SDB1-16,ADB1-4-4,SDB1-16+strict";
+  f->variants = "SDB1-16,ADB1-4-4,SDB1-16+on";
   f->only = {"stall", "large", kOverloadName};
   f->results.rounds = 1;
   f->results.phase_s = 0.25;

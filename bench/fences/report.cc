@@ -39,7 +39,7 @@ std::string GeneratorNotes(const Row& row) {
 std::string Head(const Results& r) {
   return absl::StrFormat(
       "All processes and the load generator share %d CPUs. A variant is the threading model of the shared "
-      "services, and their guards: +strict or +borrow for fences, +queueN for a queue of N requests, +codel "
+      "services, and their guards: +on or +strict for fences, +queueN for a queue of N requests, +codel "
       "and +lifo for one that sheds or serves the newest first, +priorities for a server that refuses the "
       "least important first, +credits for clients that wait for credits, +deadline for a short one of each "
       "request. %d rounds over all variants in "

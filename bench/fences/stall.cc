@@ -28,7 +28,7 @@ std::vector<StallScenario> StallScenarios() {
       {.name = "stall",
        .title = "Paths A and B share a service; B's leaf becomes 20 times as slow.",
        .classes = {{"A", Shared::kA.path, 500}, {"B", Shared::kB.path, 600}},
-       .variants = "SDB1-16,AIB1-1,ADB1-4-4,FIB1,SDB1-16+strict,SDB1-16+borrow,FIB1+strict,ADB1-4-4+strict"},
+       .variants = "SDB1-16,AIB1-1,ADB1-4-4,FIB1,SDB1-16+on,SDB1-16+strict,FIB1+on,ADB1-4-4+on"},
       {.name = "bottleneck",
        .title = "Paths B and C share the slow leaf; the local path makes no call.",
        .classes = {{"local", Shared::kLocal.path, 400},

@@ -30,7 +30,7 @@ struct StallScenario {
   std::string_view title;
   std::vector<StallClass> classes;
   // The variants by default, the baseline first.
-  std::string_view variants = "SDB1-16,ADB1-4-4,SDB1-16+strict,SDB1-16+borrow";
+  std::string_view variants = "SDB1-16,ADB1-4-4,SDB1-16+on,SDB1-16+strict";
   int levels = 1;       // shared services, one behind the other
   double slack_ms = 0;  // Part::slack_ms
 };

@@ -27,7 +27,7 @@ struct Trace {
 // "large", "quick", "slow".
 std::vector<Trace> Traces();
 
-inline constexpr std::string_view kTraceVariants = "SDB1-16,ADB1-4-4,SDB1-16+strict,SDB1-16+borrow";
+inline constexpr std::string_view kTraceVariants = "SDB1-16,ADB1-4-4,SDB1-16+on,SDB1-16+strict";
 
 // A TraceStudy drives the load generator. Thread-compatible.
 class TraceStudy {

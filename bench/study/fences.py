@@ -5,7 +5,7 @@ table of the social network)."""
 import picture
 import session
 
-COPIES = {"base": [], "async": [], "fence": ["--fence", "strict"], "fiber": []}
+COPIES = {"base": [], "async": [], "fence": ["--fence", "on"], "fiber": []}
 CONFIGS = {"base": "SDB1-16", "async": "ADB1-4-4", "fence": "SDB1-16", "fiber": "FIB1"}
 NAMES = {"base": "pool of threads", "async": "asynchronous calls", "fence": "pool with fences", "fiber": "fibers"}
 TRACES = {"large": "large-variation", "quick": "quick-variation", "slow": "slow-variation"}

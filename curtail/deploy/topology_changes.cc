@@ -88,7 +88,7 @@ void Topology::Give(std::string_view flag, std::string_view value) {
 absl::Status Topology::Fence(std::string_view mode) {
   if (!ParseFenceMode(mode)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--fence ", std::string(mode), ": write off, dry-run, strict or borrow"));
+        absl::StrCat("--fence ", std::string(mode), ": write off, on, dry-run or strict"));
   }
   Give("--fence", mode);
   return absl::OkStatus();

@@ -40,7 +40,7 @@ TEST(TopologyTest, CommandsHaveTheFlagsThatTheirRunDoesNotHave) {
   InstanceSetup setup;
   setup.config = "SIB1";
   setup.listen = "h:1";
-  setup.flags = {{"--fence", "borrow"}, {"--balancer", "first", "?"}, {.name = "--health-checks"}};
+  setup.flags = {{"--fence", "on"}, {"--balancer", "first", "?"}, {.name = "--health-checks"}};
   setup.memory_only = true;
   EXPECT_THAT(*CommandOf(t, leaf, 0, {}, setup),
               ElementsAre("kv", "--config=FIB1", "--fence", "strict", "--listen", "h:1", "?--balancer",
@@ -236,16 +236,16 @@ TEST(TopologyTest, AFenceIsForCurtailServicesWithoutOneOfTheirOwn) {
   Topology t = Parsed(R"(application: shop
 services:
   web: {run: shop --service web, calls: [cart, stock, cache], entry: true}
-  cart: {run: shop --service cart --fence borrow}
+  cart: {run: shop --service cart --fence on}
   stock: {run: shop --service stock --fence=off}
   cache: {run: "memcached -s ${address}", protocol: memcached}
 )");
   ASSERT_TRUE(t.Fence("strict").ok());
   EXPECT_THAT(t.Find("web")->run, ElementsAre("shop", "--service", "web", "--fence", "strict"));
-  EXPECT_THAT(t.Find("cart")->run, ElementsAre("shop", "--service", "cart", "--fence", "borrow"));
+  EXPECT_THAT(t.Find("cart")->run, ElementsAre("shop", "--service", "cart", "--fence", "on"));
   EXPECT_THAT(t.Find("stock")->run, ElementsAre("shop", "--service", "stock", "--fence=off"));
   EXPECT_THAT(t.Find("cache")->run, ElementsAre("memcached", "-s", "${address}"));
-  EXPECT_EQ(t.Fence("on").code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(t.Fence("yes").code(), absl::StatusCode::kInvalidArgument);
   ASSERT_TRUE(t.TraceTo("memory").ok());
   EXPECT_THAT(t.Find("stock")->run,
               ElementsAre("shop", "--service", "stock", "--fence=off", "--trace-to", "memory"));

@@ -2,7 +2,8 @@
 //
 // DESIGN. A limiter begins with the share that its class has, and never asks for more than its class could get: what
 // the shares of the others leave, or an equal part. Otherwise it would climb while its class has no more permits, and
-// its cuts would then change nothing for a while. A class whose limit falls leaves permits to those whose limits rise.
+// its cuts would then change nothing for a while. Where permits are lent, a class could get all. A class whose limit
+// falls leaves permits to those whose limits rise.
 #include "curtail/fence/class_limits.h"
 
 #include <bit>
@@ -54,6 +55,7 @@ void ClassLimits::CloseOf(uint8_t path_class, const FenceClassStats& stats, Time
 }
 
 uint32_t ClassLimits::MostOf(uint8_t path_class, const Shares& shares) const {
+  if (fence_.options().mode == FenceMode::kOn) return fence_.permits();
   Shares claims;
   size_t count = 0;
   size_t mine = 0;

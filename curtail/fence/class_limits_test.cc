@@ -56,6 +56,18 @@ TEST(ClassLimits, APathThatDropsLeavesItsPermitsToAnother) {
   EXPECT_LE(s.Stats(kA).limit + s.Stats(kB).limit, 18u);
 }
 
+TEST(ClassLimits, WherePermitsAreLentAPathMayHaveAll) {
+  FenceScaffold s({.mode = FenceMode::kOn, .max_waiting = 100, .limit = "aimd"}, 20, kAB);
+  ClassLimits limits(&s.fence, s.now);
+  EXPECT_EQ(s.Stats(kA).limit, 20u);
+  RunFor(s, limits, 20 * kSecond, PermitEnd::kDropped);
+  EXPECT_EQ(s.Stats(kA).limit, 1u);
+  EXPECT_EQ(s.Stats(kB).limit, 20u);
+  RunFor(s, limits, 30 * kSecond, PermitEnd::kAnswered);
+  EXPECT_EQ(s.Stats(kA).limit, 20u);
+  EXPECT_EQ(s.Stats(kB).limit, 20u);
+}
+
 TEST(ClassLimits, EachLimiterStaysWithinWhatItsClassCanGet) {
   for (const char* name : {"sct", "aimd", "vegas", "gradient2"}) {
     SCOPED_TRACE(name);
@@ -105,7 +117,7 @@ TEST(FenceMeter, CountsARequestThatWaitedFromItsPermitOn) {
 
 TEST(FenceOptions, ALimitThatFollowsNeedsPermits) {
   EXPECT_TRUE(Following("sct").Check().ok());
-  EXPECT_TRUE((FenceOptions{.mode = FenceMode::kBorrow, .permits = 32767, .limit = "sct"}).Check().ok());
+  EXPECT_TRUE((FenceOptions{.mode = FenceMode::kOn, .permits = 32767, .limit = "sct"}).Check().ok());
   EXPECT_TRUE((FenceOptions{.permits = 32768}).Check().ok());
   for (const FenceOptions& wrong :
        {Following("best"), Following(""), FenceOptions{.limit = "sct"},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curtail/fence/fence.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace curtail {
@@ -9,7 +10,7 @@ namespace {
 constexpr std::pair<std::string_view, FenceMode> kModes[] = {{"off", FenceMode::kOff},
                                                              {"dry-run", FenceMode::kDryRun},
                                                              {"strict", FenceMode::kStrict},
-                                                             {"borrow", FenceMode::kBorrow}};
+                                                             {"on", FenceMode::kOn}};
 
 }  // namespace
 
@@ -21,6 +22,12 @@ std::optional<FenceMode> ParseFenceMode(std::string_view text) {
 }
 
 std::string_view FenceModeName(FenceMode mode) { return kModes[static_cast<size_t>(mode)].first; }
+
+void Fence::EndTurn(State& state) const {
+  const int64_t now = time_.Now().time_since_epoch().count();
+  const int64_t took = now - state.turn_began.load(std::memory_order_relaxed);
+  state.turn_took.store(std::max<int64_t>(took, 1), std::memory_order_release);
+}
 
 void Fence::SetLimit(uint8_t path_class, uint32_t limit) {
   states_[path_class].limit.store(limit, std::memory_order_relaxed);

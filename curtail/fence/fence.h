@@ -31,10 +31,10 @@ enum class FenceMode : uint8_t {
   kOff,
   kDryRun,  // counts what kStrict would have done
   kStrict,  // no class uses another's permits
-  kBorrow,  // a class also uses permits that others leave idle, up to half of theirs
+  kOn,      // idle permits are lent; a class that stalls leaves others what they need
 };
 
-// "off", "dry-run", "strict", "borrow"; empty for other texts.
+// "off", "dry-run", "strict", "on"; empty for other texts.
 std::optional<FenceMode> ParseFenceMode(std::string_view text);
 std::string_view FenceModeName(FenceMode mode);
 
@@ -53,10 +53,11 @@ absl::StatusOr<ClassLimit> ParseClassLimit(std::string_view text);
 
 struct FenceOptions {
   FenceMode mode = FenceMode::kOff;
-  // The permits of all classes together, and a tenth, under models whose waiting requests hold no
-  // thread (F and A). Under synchronous models the number of threads takes its place.
+  // The permits of all classes together under models whose waiting requests hold no thread (F and
+  // A). Under synchronous models the number of threads takes its place.
   uint32_t permits = 256;
-  // The requests of one class that may wait for a permit; more are refused. Raise for bursts.
+  // The requests of one class that may wait for a permit; more are refused. kOn: once the first of
+  // them has waited for a second.
   uint32_t max_waiting = 128;
   // How the limits of classes come about: "fixed", or a limiter that follows each class
   // (limiter/limiter.h).
@@ -81,13 +82,13 @@ struct FenceOptions {
 // The present state of one class, and what it has counted since the start.
 struct FenceClassStats {
   std::string name;        // "local", "unknown", "other", or the services: "a.Users+a.Posts"
-  uint32_t limit = 0;      // its own permits now; 0: it needs none
+  uint32_t limit = 0;      // its permits now, kOn: at most; 0: it needs none
   uint64_t in_use = 0;     // permits held
   uint32_t waiting = 0;    // requests without a permit
   uint64_t begun = 0;      // requests that got a permit, or needed none
   uint64_t queued = 0;     // ... had to wait for it; kDryRun: would have had to
   uint64_t refused = 0;    // found the queue full; kDryRun: would have been refused
-  uint64_t borrowed = 0;   // began with a permit of another class
+  uint64_t borrowed = 0;   // kOn: began beyond what is kept for the class
   uint64_t shed = 0;       // waited too long in a queue that stood, or less important
   uint64_t late = 0;       // their deadline had passed when they came, or before they began
   uint64_t no_credit = 0;  // their client had no credit for them
@@ -114,15 +115,19 @@ class Fence {
   // Shared by the sets of services beyond kMaxClasses.
   static constexpr uint8_t kOther = 2;
   static constexpr uint8_t kFirst = 3;
+  // Of sets of classes.
+  static constexpr uint64_t Bit(uint8_t path_class) { return uint64_t{1} << path_class; }
   // The default limit: an equal share. The limit of kUnknown is a quarter of all permits at most.
   static constexpr uint32_t kNoLimit = UINT32_MAX;
   // In the note of a task: it was shed, and has a permit to return.
   static constexpr uint8_t kShedWithPermit = 0x80;
 
-  // `origin`: requests come later.
-  explicit Fence(const FenceOptions& options, TimePoint origin = TimePoint())
+  // `origin`: requests come later. `time` outlives the fence.
+  explicit Fence(const FenceOptions& options, TimePoint origin = TimePoint(),
+                 const TimeSource& time = RealTime())
       : options_(options),
-        meter_(options.follows() ? std::make_unique<FenceMeter>(kMaxClasses, origin) : nullptr) {}
+        meter_(options.follows() ? std::make_unique<FenceMeter>(kMaxClasses, origin) : nullptr),
+        time_(time) {}
   Fence(const Fence&) = delete;
   Fence& operator=(const Fence&) = delete;
 
@@ -140,14 +145,18 @@ class Fence {
   void SetPresent(uint64_t classes);
 
   // A request of the class has ended: returns its permit, once. True: requests are held back that
-  // may have it, so the caller submits an empty list to the executor (rule F5).
+  // may have it, so the caller lets the order look (rule F5).
   [[nodiscard]] bool End(uint8_t path_class) {
     if (path_class == kLocal) return false;
-    states_[path_class].ended.fetch_add(1, std::memory_order_seq_cst);  // F5: pairs with Announce()
+    State& state = states_[path_class];
+    // F5: pairs with Announce().
+    const uint64_t ended = state.ended.fetch_add(1, std::memory_order_seq_cst) + 1;
+    if (ended == state.turn_ends.load(std::memory_order_relaxed)) [[unlikely]]
+      EndTurn(state);
     const uint64_t held = held_.load(std::memory_order_seq_cst);
     if (held == 0) [[likely]]
       return false;
-    return options_.mode == FenceMode::kBorrow || (held & (uint64_t{1} << path_class)) != 0;
+    return options_.mode == FenceMode::kOn || (held & Bit(path_class)) != 0;
   }
 
   // The permit that a task has which came out with this note; kLocal: none.
@@ -160,7 +169,7 @@ class Fence {
   uint32_t retry_after_ms(uint8_t path_class) const {
     return states_[path_class].retry_after_ms.load(std::memory_order_relaxed);
   }
-  // Its own permits now; 0: it needs none.
+  // Its permits now, kOn: at most; 0: it needs none.
   uint32_t share(uint8_t path_class) const {
     return states_[path_class].share.load(std::memory_order_relaxed);
   }
@@ -168,13 +177,19 @@ class Fence {
   FenceClassStats Sample(uint8_t path_class) const;
 
  private:
+  template <class Permits>
   friend class FencedOrder;
   friend class DryRunOrder;
+  friend class FenceLending;
   friend class FenceShares;
 
   struct alignas(64) State {
     // Atomic: requests that returned their permits. Any thread; see rule F5.
     std::atomic<uint64_t> ended{0};
+    // Atomic: the turn of lending.h. Written by the order before the requests that can end it.
+    std::atomic<uint64_t> turn_ends{0};  // relaxed: `ended` then; 0: no turn yet
+    std::atomic<int64_t> turn_began{0};  // relaxed: nanoseconds
+    std::atomic<int64_t> turn_took{0};   // the one who ends it releases it; 0: it goes on
     // Atomic, relaxed: written by any thread, published by version_.
     std::atomic<uint32_t> limit{kNoLimit};
     // Atomic, relaxed: written under the executor's mutex, read for statistics.
@@ -188,6 +203,8 @@ class Fence {
     std::atomic<uint64_t> shed{0};
   };
 
+  // Notes how long the turn took.
+  [[gnu::cold]] void EndTurn(State& state) const;
   // For a counter with one writer at a time.
   static void Count(std::atomic<uint64_t>& counter) {
     counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -201,6 +218,7 @@ class Fence {
   // Immutable after construction.
   const FenceOptions options_;
   const std::unique_ptr<FenceMeter> meter_;
+  const TimeSource& time_;
 
   std::array<State, kMaxClasses> states_;
   // Atomic: classes with requests held back, as bits. Written by the order; see rule F5.
@@ -208,7 +226,7 @@ class Fence {
   // Atomic: release after a change of a limit or of present_, acquire in FenceShares::Refresh().
   std::atomic<uint32_t> version_{1};
   std::atomic<uint64_t> present_{0};  // relaxed; published by version_
-  std::atomic<uint32_t> permits_{1};  // relaxed: written by FenceShares, under the executor's mutex
+  std::atomic<uint32_t> permits_{1};  // relaxed: written under the executor's mutex
 };
 
 }  // namespace curtail

@@ -72,12 +72,12 @@ absl::Status FenceOptions::Check() const {
   if (absl::Status checked = CheckLimits(limits); !checked.ok()) return checked;
   if (!limits.empty() && mode == FenceMode::kOff) {
     return absl::InvalidArgumentError(Join("the limit of ", ServicesText(limits.front().services),
-                                           " needs a fence: strict, borrow or dry-run, not off"));
+                                           " needs a fence: on, strict or dry-run, not off"));
   }
   if (!follows()) return absl::OkStatus();
-  if (mode != FenceMode::kStrict && mode != FenceMode::kBorrow) {
+  if (mode != FenceMode::kStrict && mode != FenceMode::kOn) {
     return absl::InvalidArgumentError(Join("the limit ", limit,
-                                           " needs a fence that gives permits out: strict or borrow, not ",
+                                           " needs a fence that gives permits out: on or strict, not ",
                                            FenceModeName(mode)));
   }
   if (permits < kMaxFollowed) return absl::OkStatus();

@@ -2,8 +2,8 @@
 //
 // DESIGN. Each class has two queues: tasks that wait for a permit, and tasks that have one. Masks of 64 bits name the
 // classes whose queues are not empty, so that an empty class costs nothing. A task passes through with two queue
-// operations, a virtual call for its class and one relaxed counter; the committed permits of kBorrow are summed only
-// when a class uses more than half its share. What happens only to tasks that wait is kept out of line.
+// operations, a virtual call for its class and one relaxed counter. What happens only to tasks that wait is kept out of
+// line. Permits are a parameter (shares.h, lending.h), so that no task pays for the choice.
 //
 // Permits are given at Append() and not at Pop(), because the executor wakes threads by ready(), which has to be exact.
 // A task with a permit waits for a thread only while all threads are busy with local tasks, or have not come back from
@@ -18,12 +18,11 @@
 
 #include "curtail/exec/internal/fifo_order.h"
 #include "curtail/exec/internal/waiting_tasks.h"
+#include "curtail/fence/lending.h"
 #include "curtail/fence/shares.h"
 
 namespace curtail {
 namespace {
-
-constexpr uint64_t BitOf(uint8_t path_class) { return uint64_t{1} << path_class; }
 
 // The class of `classes` whose turn it is after `last`. REQUIRES: there is one.
 uint8_t NextAfter(uint64_t classes, uint8_t last) {
@@ -46,22 +45,24 @@ uint32_t MillisBetween(TimePoint from, TimePoint to) {
 
 }  // namespace
 
+template <class Permits>
 class FencedOrder final : public Order {
  public:
   FencedOrder(Fence* fence, const QueueOptions& queue)
-      : fence_(*fence), looks_(queue.any()), shares_(fence), local_(queue) {
+      : fence_(*fence), looks_(queue.any()), permits_(fence), local_(queue) {
     for (Class& c : classes_) c.held.SetOptions(queue), c.granted.SetOptions(queue);
   }
 
-  void SetThreads(uint32_t threads) override { shares_.SetThreads(threads); }
+  uint32_t Beside(uint32_t threads) const override { return Permits::Beside(threads); }
+  void SetThreads(uint32_t threads) override { permits_.SetThreads(threads); }
 
   void Append(TaskList& tasks) override {
-    shares_.Refresh();  // F8
+    permits_.Refresh();  // F8
     if (tasks.size() != 1 || ready_ != 0 || held_ != 0 || looks_) return AppendAll(tasks);
     Task* const task = tasks.Pop();
     now_ = std::max(now_, task->queued_at());
     const uint8_t path_class = Classify(task);
-    if (path_class == Fence::kLocal || !shares_.HasOwn(path_class)) return AppendOne(task, path_class);
+    if (path_class == Fence::kLocal || !permits_.Take(path_class, now_)) return AppendOne(task, path_class);
     CountBegun(path_class);
     lone_ = task;
     ready_ = 1;
@@ -134,23 +135,27 @@ class FencedOrder final : public Order {
       ++ready_;
       return;
     }
-    if (classes_[path_class].held.empty() && shares_.HasOwn(path_class)) [[likely]]
+    if (classes_[path_class].held.empty() && permits_.Take(path_class, now_)) [[likely]]
       return Grant(task, path_class);
-    SortWithoutOwn(task, path_class);
+    Hold(task, path_class);
   }
 
-  // A task whose class has no permit of its own for it.
-  [[gnu::noinline]] void SortWithoutOwn(Task* task, uint8_t path_class) {
+  // A task whose class has no permit for it.
+  [[gnu::noinline]] void Hold(Task* task, uint8_t path_class) {
     Class& c = classes_[path_class];
-    if (c.held.empty() && held_ == 0 && shares_.HasIdle()) return GrantIdle(task, path_class);
     while (c.held.size() >= fence_.options().max_waiting && DropAbandoned(path_class)) {
     }
-    if (c.held.size() >= fence_.options().max_waiting) return Refuse(task, path_class);
+    if (IsFull(c.held)) return Refuse(task, path_class);
     Fence::Count(fence_.states_[path_class].queued);
     c.held.Push(task);
     ++held_count_;
-    held_ |= BitOf(path_class);
+    held_ |= Fence::Bit(path_class);
     NoteHeld(path_class);
+  }
+
+  bool IsFull(const WaitingTasks& held) const {  // F6
+    if (held.size() < fence_.options().max_waiting) return false;
+    return !Permits::kLends || held.empty() || now_ - held.oldest()->queued_at() >= FenceLending::kStands;
   }
 
   void Grant(Task* task, uint8_t path_class) {
@@ -168,13 +173,7 @@ class FencedOrder final : public Order {
   // A task with a permit.
   void Queue(Task* task, uint8_t path_class) {
     classes_[path_class].granted.Push(task);
-    granted_ |= BitOf(path_class);
-  }
-
-  // With a permit that no class needs.
-  void GrantIdle(Task* task, uint8_t path_class) {
-    if (shares_.Borrows(path_class)) Fence::Count(fence_.states_[path_class].borrowed);
-    Grant(task, path_class);
+    granted_ |= Fence::Bit(path_class);
   }
 
   void Refuse(Task* task, uint8_t path_class) {  // F6
@@ -210,13 +209,14 @@ class FencedOrder final : public Order {
   // A held task of the class was taken.
   void NoteTaken(uint8_t path_class) {
     --held_count_;
-    if (classes_[path_class].held.empty()) held_ &= ~BitOf(path_class);
+    if (classes_[path_class].held.empty()) held_ &= ~Fence::Bit(path_class);
     NoteHeld(path_class);
   }
 
   void NoteHeld(uint8_t path_class) {
     const auto waiting = static_cast<uint32_t>(classes_[path_class].held.size());
     fence_.states_[path_class].waiting.store(waiting, std::memory_order_relaxed);
+    permits_.Waits(path_class, waiting);
   }
 
   // Gives permits to tasks that are held back, as far as F3 allows.
@@ -224,16 +224,27 @@ class FencedOrder final : public Order {
     const uint64_t all = held_;
     for (uint64_t left = all; left != 0;) {
       const uint8_t path_class = last_claimer_ = NextAfter(left, last_claimer_);
-      left &= ~BitOf(path_class);
+      left &= ~Fence::Bit(path_class);
       while (DropAbandoned(path_class)) {
       }
       DropOverdue(path_class);
-      while ((held_ & BitOf(path_class)) != 0 && shares_.HasOwn(path_class))
+      while ((held_ & Fence::Bit(path_class)) != 0 && permits_.TakeOwn(path_class, now_))
         Grant(TakeHeld(path_class), path_class);
     }
-    while (held_ != 0 && shares_.HasIdle()) {
-      last_borrower_ = NextAfter(held_, last_borrower_);
-      GrantIdle(TakeHeld(last_borrower_), last_borrower_);
+    if (Permits::kLends && held_ != 0) Lend();
+  }
+
+  // Gives permits beyond reserves, to one class after the other.
+  void Lend() {
+    for (uint64_t left = held_; left != 0;) {
+      const uint8_t path_class = NextAfter(left, last_borrower_);
+      if (!permits_.Take(path_class, now_)) {
+        left &= ~Fence::Bit(path_class);
+        continue;
+      }
+      last_borrower_ = path_class;
+      Grant(TakeHeld(path_class), path_class);
+      left &= held_;
     }
   }
 
@@ -271,14 +282,14 @@ class FencedOrder final : public Order {
       return LookAtGranted(path_class);
     WaitingTasks& tasks = classes_[path_class].granted;
     Task* const task = tasks.TakeOldest();
-    if (tasks.empty()) granted_ &= ~BitOf(path_class);
+    if (tasks.empty()) granted_ &= ~Fence::Bit(path_class);
     return {.task = task};
   }
 
   [[gnu::noinline]] Next LookAtGranted(uint8_t path_class) {
     WaitingTasks& tasks = classes_[path_class].granted;
     const Next next = LookAt(tasks, path_class);
-    if (tasks.empty()) granted_ &= ~BitOf(path_class);
+    if (tasks.empty()) granted_ &= ~Fence::Bit(path_class);
     return next;
   }
 
@@ -293,7 +304,7 @@ class FencedOrder final : public Order {
 
   Fence& fence_;
   const bool looks_;  // QueueOptions::any()
-  FenceShares shares_;
+  Permits permits_;
   std::array<Class, Fence::kMaxClasses> classes_;
   Task* lone_ = nullptr;  // has a permit, and is the only one that is ready: it needs no queue
   WaitingTasks local_;
@@ -366,8 +377,14 @@ class DryRunOrder final : public Order {
 };
 
 std::unique_ptr<Order> MakeFencedOrder(Fence* fence, const QueueOptions& queue) {
-  if (fence->options().mode == FenceMode::kDryRun) return std::make_unique<DryRunOrder>(fence, queue);
-  return std::make_unique<FencedOrder>(fence, queue);
+  switch (fence->options().mode) {
+    case FenceMode::kDryRun:
+      return std::make_unique<DryRunOrder>(fence, queue);
+    case FenceMode::kOn:
+      return std::make_unique<FencedOrder<FenceLending>>(fence, queue);
+    default:
+      return std::make_unique<FencedOrder<FenceShares>>(fence, queue);
+  }
 }
 
 }  // namespace curtail

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
-#include <iostream>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -22,13 +20,12 @@ namespace {
 // A random life of one order. The properties: those of CheckAll(), and each task comes out once.
 class RandomLife {
  public:
-  RandomLife(uint64_t seed, FenceMode mode, const QueueOptions& queue)
+  RandomLife(uint64_t seed, const QueueOptions& queue)
       : rng_(seed),
-        mode_(mode),
         classes_(1 + static_cast<uint32_t>(rng_.Below(6))),
         threads_(2 + static_cast<uint32_t>(rng_.Below(30))),
         max_waiting_(1 + static_cast<uint32_t>(rng_.Below(20))),
-        s_({.mode = mode, .max_waiting = max_waiting_}, threads_, Present(), queue) {
+        s_({.mode = FenceMode::kStrict, .max_waiting = max_waiting_}, threads_, Present(), queue) {
     stalled_ = rng_.Below(4) == 0 ? 0 : RandomClass();
   }
 
@@ -112,35 +109,30 @@ class RandomLife {
   }
 
   void CheckAll() {
-    size_t in_use = 0, shares = 0, waiting = 0, committed = 0;
+    size_t in_use = 0, shares = 0, waiting = 0;
     bool within = true;
     for (uint32_t i = 0; i < classes_; ++i) {
       const auto path_class = static_cast<uint8_t>(kA + i);
       const FenceClassStats stats = s_.Stats(path_class);
       ASSERT_GE(stats.in_use, s_.running[path_class]) << "begun without a permit";
       ASSERT_LE(stats.waiting, max_waiting_) << "F6";
-      const uint64_t own = mode_ == FenceMode::kStrict ? stats.limit : (stats.limit + 1) / 2;
       if (stats.waiting > 0) {
-        ASSERT_GE(stats.in_use, own) << "waits beside a free permit";
+        ASSERT_GE(stats.in_use, stats.limit) << "waits beside a free permit";
       }
       within = within && stats.in_use <= stats.limit;
-      committed += std::max<uint64_t>(stats.in_use, own);
       in_use += stats.in_use, shares += stats.limit, waiting += stats.waiting;
     }
     ASSERT_EQ(s_.order->size() - s_.order->ready(), waiting);
     // Requests that began before limits shrank have ended.
-    settled_ = settled_ || (mode_ == FenceMode::kStrict ? within : committed <= PermitsOf(threads_));
+    settled_ = settled_ || within;
     if (classes_ > PermitsOf(threads_)) return;
     ASSERT_LE(shares, PermitsOf(threads_)) << "F4";
     if (!settled_) return;
     ASSERT_LE(in_use, PermitsOf(threads_)) << "the reserve";
-    if (mode_ == FenceMode::kStrict) {
-      ASSERT_TRUE(within);
-    }
+    ASSERT_TRUE(within);
   }
 
   Rng rng_;
-  const FenceMode mode_;
   const uint32_t classes_;
   uint32_t threads_;
   const uint32_t max_waiting_;
@@ -150,23 +142,14 @@ class RandomLife {
   int in_a_row_ = 0;
 };
 
-uint64_t SeedOfRun() {
-  const char* const given = std::getenv("CURTAIL_SEED");
-  return given != nullptr ? std::strtoull(given, nullptr, 10)
-                          : static_cast<uint64_t>(Now().time_since_epoch().count());
-}
-
 TEST(FencedOrder, KeepsItsRulesInARandomLife) {
   const uint64_t seed = SeedOfRun();
-  std::cout << "seed " << seed << "\n";
   for (uint64_t i = 0; i < 150; ++i) {
-    for (const FenceMode mode : {FenceMode::kStrict, FenceMode::kBorrow}) {
-      SCOPED_TRACE(testing::Message() << "life " << i << " " << FenceModeName(mode));
-      const QueueOptions queue{.shed = i % 2 == 0 ? ShedMode::kOff : ShedMode::kCodel,
-                               .mode = i % 4 < 2 ? QueueMode::kFifo : QueueMode::kLifo};
-      RandomLife(seed + i, mode, queue).Live(300);
-      if (HasFailure()) return;
-    }
+    SCOPED_TRACE(testing::Message() << "life " << i);
+    const QueueOptions queue{.shed = i % 2 == 0 ? ShedMode::kOff : ShedMode::kCodel,
+                             .mode = i % 4 < 2 ? QueueMode::kFifo : QueueMode::kLifo};
+    RandomLife(seed + i, queue).Live(300);
+    if (HasFailure()) return;
   }
 }
 
@@ -210,7 +193,7 @@ void EndOnThreads(FenceMode mode) {
 
 TEST(FencedOrder, LosesNoPermitWhenEndAndAppendRaceStress) {
   EndOnThreads(FenceMode::kStrict);
-  EndOnThreads(FenceMode::kBorrow);
+  EndOnThreads(FenceMode::kOn);
 }
 
 }  // namespace

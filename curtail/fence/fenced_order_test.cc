@@ -48,15 +48,15 @@ TEST(FencedOrder, ReturnsAPermitToTheClassThatWaits) {
 
 // The race of F5, step by step: a request ends when its class holds a task back, and has not been named yet.
 TEST(FencedOrder, SeesAPermitThatComesBackDuringAnAppend) {
-  for (const FenceMode mode : {FenceMode::kStrict, FenceMode::kBorrow}) {
+  for (const FenceMode mode : {FenceMode::kStrict, FenceMode::kOn}) {
     FenceScaffold s({.mode = mode}, 8, kAB);
-    s.Append(kA, 7);
+    s.Append(kA, 12);
     s.Run();
     while (s.Stats(kA).waiting > 0) s.End(kA), s.Run();
     const size_t before = s.running[kA];
     TaskList list;
     list.Push(s.Make(kA));
-    FencedTask* const next = s.Make(kB);
+    FencedTask* const next = s.Make(Fence::kLocal);
     next->on_kind = [&] {
       --s.running[kA];
       EXPECT_FALSE(s.fence.End(kA)) << "it sees no task that waits";
@@ -66,30 +66,8 @@ TEST(FencedOrder, SeesAPermitThatComesBackDuringAnAppend) {
     EXPECT_EQ(s.Stats(kA).waiting, 0u) << "so the order sees the permit";
     s.Run();
     EXPECT_EQ(s.running[kA], before);
-    EXPECT_EQ(s.running[kB], 1u);
+    EXPECT_EQ(s.Stats(Fence::kLocal).begun, 1u);
   }
-}
-
-TEST(FencedOrder, LendsIdlePermitsButTheHalfThatAClassKeeps) {
-  FenceScaffold s({.mode = FenceMode::kBorrow}, 8, kAB);  // 7 permits: 4 and 3
-  s.Append(kA, 20);
-  s.Run();
-  EXPECT_EQ(s.running[kA], 5u) << "its 4, and one of B's 3";
-  EXPECT_EQ(s.Stats(kA).borrowed, 1u);
-  s.Append(kB, 5);
-  s.Run();
-  EXPECT_EQ(s.running[kB], 2u) << "what it keeps";
-  s.End(kA);
-  s.Run();
-  EXPECT_EQ(s.running[kB], 3u) << "the lender comes first";
-  EXPECT_EQ(s.running[kA], 4u);
-  s.End(kA);
-  s.Run();
-  EXPECT_EQ(s.running[kA], 4u) << "no more than its own";
-  s.End(kB), s.End(kB), s.End(kB);
-  s.Run();
-  EXPECT_EQ(s.running[kB], 2u) << "the last two of five";
-  EXPECT_EQ(s.running[kA], 5u) << "and idle again";
 }
 
 TEST(FencedOrder, RunsLocalTasksFirstAndAtMostEightInARow) {
@@ -117,11 +95,11 @@ TEST(FencedOrder, ServesClassesInTurn) {
 }
 
 TEST(FencedOrder, KeepsAThreadForLocalTasks) {
-  for (const FenceMode mode : {FenceMode::kStrict, FenceMode::kBorrow}) {
+  for (const FenceMode mode : {FenceMode::kStrict, FenceMode::kOn}) {
     FenceScaffold s({.mode = mode}, 8, 1u << kA);
     s.Append(kA, 50);
     s.Run();
-    EXPECT_EQ(s.running[kA], 7u);
+    EXPECT_EQ(s.running[kA], mode == FenceMode::kOn ? 8u : 7u);
     s.Append(Fence::kLocal, 3);
     s.Run();
     EXPECT_EQ(s.Stats(Fence::kLocal).begun, 3u);
@@ -146,14 +124,14 @@ TEST(FencedOrder, ShrinksLazily) {
 }
 
 TEST(FencedOrder, KeepsAFenceThroughAChangeOfThreads) {
-  FenceScaffold s({.mode = FenceMode::kBorrow, .permits = 64}, 0, kAB);
+  FenceScaffold s({.mode = FenceMode::kStrict, .permits = 64}, 0, kAB);
   s.Append(kA, 60);
   while (s.order->ready() > 0) s.RunOne();
-  EXPECT_GT(s.running[kA], 29u) << "57 permits, and it borrows";
+  EXPECT_EQ(s.running[kA], 29u) << "half of 57 permits";
   s.SetThreads(8);
   EXPECT_EQ(s.order->ready(), 0u);
-  s.Append(kB, 3);
-  EXPECT_EQ(s.order->ready(), 2u) << "what B never lends, although A uses more than there are";
+  s.Append(kB, 4);
+  EXPECT_EQ(s.order->ready(), 3u) << "its own, although A uses more than there are";
   while (s.order->ready() > 0) s.RunOne();
   s.SetThreads(0);
   EXPECT_EQ(s.order->ready(), 1u);

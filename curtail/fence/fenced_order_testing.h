@@ -8,8 +8,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <deque>
 #include <functional>
+#include <iostream>
 #include <memory>
 #include <vector>
 
@@ -17,6 +19,17 @@
 #include "curtail/fence/fenced_order.h"
 
 namespace curtail {
+
+inline constexpr Nanos kMs = std::chrono::milliseconds(1);
+
+// Of random tests: CURTAIL_SEED, or another each time. Prints it.
+inline uint64_t SeedOfRun() {
+  const char* const given = std::getenv("CURTAIL_SEED");
+  const uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10)
+                                         : static_cast<uint64_t>(Now().time_since_epoch().count());
+  std::cout << "seed " << seed << "\n";
+  return seed;
+}
 
 inline constexpr uint8_t kA = Fence::kFirst, kB = Fence::kFirst + 1, kC = Fence::kFirst + 2;
 
@@ -38,12 +51,13 @@ class FencedTask final : public Task {
   TaskKind* const kind_;
 };
 
-// An executor without threads: `threads` tasks run at once, until the test ends them.
+// An executor without threads: `threads` tasks run at once, and as many more as the order wants threads beside, until
+// the test ends them.
 class FenceScaffold {
  public:
   FenceScaffold(const FenceOptions& options, uint32_t threads, uint64_t present,
                 const QueueOptions& queue = {})
-      : fence(options), order(MakeFencedOrder(&fence, queue)), queue_(queue), threads_(threads) {
+      : fence(options, TimePoint(), time_), order(MakeFencedOrder(&fence, queue)), queue_(queue) {
     for (size_t i = 0; i < kinds_.size(); ++i) kinds_[i].set_path_class(static_cast<uint8_t>(i));
     fence.SetPresent(present);
     SetThreads(threads);
@@ -54,8 +68,8 @@ class FenceScaffold {
   }
 
   void SetThreads(uint32_t threads) {
-    threads_ = threads;
-    order->SetThreads(threads);
+    threads_ = threads == 0 ? 0 : threads + order->Beside(threads);
+    order->SetThreads(threads_);
     Poke();
   }
   void Poke() {
@@ -112,6 +126,17 @@ class FenceScaffold {
   }
   FenceClassStats Stats(uint8_t path_class) const { return fence.Sample(path_class); }
 
+  TimePoint now = TimePoint() + std::chrono::hours(1);
+
+ private:
+  struct Time final : TimeSource {
+    explicit Time(const TimePoint* n) : now(*n) {}
+    TimePoint Now() const override { return now; }
+    const TimePoint& now;
+  };
+  const Time time_{&now};
+
+ public:
   Fence fence;
   std::unique_ptr<Order> order;
   std::deque<FencedTask> tasks;
@@ -120,11 +145,10 @@ class FenceScaffold {
   size_t shed = 0;
   bool shed_last = false;
   uint8_t permit_last = Fence::kLocal;  // of the last task that came out
-  TimePoint now = TimePoint() + std::chrono::hours(1);
 
  private:
   const QueueOptions queue_;
-  uint32_t threads_;
+  uint32_t threads_ = 0;
   std::array<TaskKind, Fence::kMaxClasses> kinds_;
 };
 

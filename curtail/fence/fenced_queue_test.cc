@@ -8,7 +8,6 @@
 namespace curtail {
 namespace {
 
-constexpr Nanos kMs = std::chrono::milliseconds(1);
 constexpr QueueOptions kCodel{.shed = ShedMode::kCodel};
 
 // Time passes, and tasks of the class come.

@@ -5,12 +5,6 @@
 #include <bit>
 
 namespace curtail {
-namespace {
-
-constexpr uint64_t Bit(uint8_t path_class) { return uint64_t{1} << path_class; }
-
-}  // namespace
-
 uint32_t PermitsOf(uint32_t runners) {
   const uint32_t reserve = std::max<uint32_t>(1, (runners + 9) / 10);
   return runners > reserve ? runners - reserve : 1;
@@ -38,11 +32,9 @@ void FitClaims(std::span<uint32_t> claims, uint32_t total) {
   }
 }
 
-FenceShares::FenceShares(Fence* fence)
-    : fence_(*fence), borrow_(fence->options().mode == FenceMode::kBorrow) {
+FenceShares::FenceShares(Fence* fence) : fence_(*fence) {
   // A class that no method has any more may have tasks that wait, and runs them one by one.
   shares_.fill(1);
-  floors_.fill(1);
   SetThreads(0);
 }
 
@@ -54,11 +46,10 @@ void FenceShares::SetThreads(uint32_t threads) {
 
 void FenceShares::Divide(uint32_t version) {
   version_ = version;
-  present_ = fence_.present_.load(std::memory_order_relaxed) & ~Bit(Fence::kLocal);
-  known_ |= present_;
+  const uint64_t present = fence_.present_.load(std::memory_order_relaxed) & ~Fence::Bit(Fence::kLocal);
   std::array<uint32_t, Fence::kMaxClasses> claims;
   size_t count = 0;
-  for (uint64_t left = present_; left != 0; left &= left - 1) {
+  for (uint64_t left = present; left != 0; left &= left - 1) {
     const auto path_class = static_cast<uint8_t>(std::countr_zero(left));
     const uint32_t limit = fence_.states_[path_class].limit.load(std::memory_order_relaxed);
     const bool small = path_class == Fence::kUnknown && limit == Fence::kNoLimit;
@@ -66,26 +57,12 @@ void FenceShares::Divide(uint32_t version) {
   }
   FitClaims({claims.data(), count}, permits_);
   shares_.fill(1);
-  floors_.fill(1);
   count = 0;
   for (uint8_t path_class = 0; path_class < Fence::kMaxClasses; ++path_class) {
-    const bool present = (present_ & Bit(path_class)) != 0;
-    if (present) {
-      const uint32_t share = shares_[path_class] = claims[count++];
-      floors_[path_class] = borrow_ ? (share + 1) / 2 : share;
-    }
-    fence_.states_[path_class].share.store(present ? shares_[path_class] : 0, std::memory_order_relaxed);
+    const bool is_present = (present & Fence::Bit(path_class)) != 0;
+    if (is_present) shares_[path_class] = claims[count++];
+    fence_.states_[path_class].share.store(is_present ? shares_[path_class] : 0, std::memory_order_relaxed);
   }
-}
-
-uint64_t FenceShares::Committed() const {
-  uint64_t sum = 0;
-  for (uint64_t left = known_; left != 0; left &= left - 1) {
-    const auto path_class = static_cast<uint8_t>(std::countr_zero(left));
-    const uint64_t kept = (present_ & Bit(path_class)) != 0 ? floors_[path_class] : 0;
-    sum += std::max<uint64_t>(fence_.InUse(path_class), kept);
-  }
-  return sum;
 }
 
 }  // namespace curtail

@@ -191,7 +191,7 @@ std::unique_ptr<Server> Serve(std::string_view how, std::unique_ptr<Service> ser
   const bool trace = how == "trace";
   options.config = *Config::Parse(policy ? "FIB1" : fence || trace ? "SDB1-4" : how);
   if (trace) options.trace = {.to = "memory", .sample = 1};
-  if (fence) options.fence.mode = FenceMode::kBorrow;
+  if (fence) options.fence.mode = FenceMode::kOn;
   options.max_threads = 8;
   if (policy) options.policy = how;
   options.any_machine = true;

@@ -73,7 +73,7 @@ def main(curtail, toy):
         assert all(1 <= limit <= 256 for limit in trained.values()), trained
 
         # Where the permits suffice, the classes have just these.
-        front = up("--fence", "borrow", "--profile", profile)
+        front = up("--fence", "on", "--profile", profile)
         try:
             for method in METHODS:
                 sent = run("load", front["address"], "--method", f"{FRONT}/{method}", "--data", "@" + requests[method],

@@ -13,6 +13,7 @@
 
 #include "curtail/base/mutex.h"
 #include "curtail/fence/fenced_order.h"
+#include "curtail/fence/lending.h"
 #include "curtail/fence/shares.h"
 #include "tests/model/fence_end.h"
 #include "tests/model/scheduler.h"
@@ -49,11 +50,11 @@ class Request final : public Task {
 // Does with an order and its mutex as an executor does, without the threads: a request that may begin begins.
 class Pool {
  public:
-  Pool(const FenceOptions& options, uint32_t threads, uint64_t present)
-      : fence_(options), borrow_(options.mode == FenceMode::kBorrow), threads_(threads) {
+  Pool(const FenceOptions& options, uint32_t permits, uint64_t present)
+      : fence_(options, TimePoint(), time_), lends_(options.mode == FenceMode::kOn) {
     fence_.SetPresent(present);
     order_ = MakeFencedOrder(&fence_);
-    SetThreads(threads);
+    SetPermits(permits);
   }
 
   Fence& fence() { return fence_; }
@@ -64,10 +65,10 @@ class Pool {
     order_->Append(list);
     Take();
   }
-  void SetThreads(uint32_t threads) {
+  void SetPermits(uint32_t permits) {
     MutexLock lock(mu_);
-    threads_ = threads;
-    order_->SetThreads(threads);
+    permits_ = permits;
+    order_->SetThreads(lends_ ? permits + FenceLending::Beside(permits) : permits + 1);
     TaskList none;
     order_->Append(none);
     ReadLimits();
@@ -110,31 +111,28 @@ class Pool {
       CheckBounds(request->path_class);
     }
   }
-  // F3, F4: a class that begins a request is within its part, or all are within theirs together. Requests that are
-  // about to end have left running_, so it never counts more than the fence.
+  // F3, F4, L1, L3, L8: requests that are about to end have left running_, so it never counts more than the fence.
   void CheckBounds(uint8_t begun) CURTAIL_REQUIRES(mu_) {
-    uint32_t committed = 0;
-    for (size_t i = 1; i < kClasses; ++i) committed += std::max(running_[i], Kept(i));
-    Check(running_[begun] <= Kept(begun) || (borrow_ && committed <= PermitsOf(threads_)),
-          "more requests than permits");
-  }
-  uint32_t Kept(size_t path_class) const CURTAIL_REQUIRES(mu_) {
-    return borrow_ ? (limits_[path_class] + 1) / 2 : limits_[path_class];
+    uint32_t all = 0;
+    for (size_t i = 1; i < kClasses; ++i) all += running_[i];
+    Check(running_[begun] <= limits_[begun], "more requests than permits");
+    Check(!lends_ || all < permits_ + FenceLending::Beside(permits_), "more requests than permits");
   }
   void ReadLimits() CURTAIL_REQUIRES(mu_) {
     for (size_t i = 1; i < kClasses; ++i) limits_[i] = fence_.Sample(static_cast<uint8_t>(i)).limit;
   }
 
   static constexpr size_t kClasses = kMedia + 1;
+  const ManualTime time_;
   Fence fence_;
-  const bool borrow_;
+  const bool lends_;
   // Plain, so that it adds no scheduling points: requests that have begun and are not about to end.
   uint32_t running_[kClasses] = {};
   bool limits_change_ = false;
 
   Mutex mu_;
   std::unique_ptr<Order> order_ CURTAIL_GUARDED_BY(mu_);
-  uint32_t threads_ CURTAIL_GUARDED_BY(mu_);
+  uint32_t permits_ CURTAIL_GUARDED_BY(mu_) = 0;
   uint32_t limits_[kClasses] CURTAIL_GUARDED_BY(mu_) = {};
 };
 
@@ -151,13 +149,13 @@ class FenceModel : public testing::TestWithParam<FenceMode> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Modes, FenceModel, testing::Values(FenceMode::kStrict, FenceMode::kBorrow),
+INSTANTIATE_TEST_SUITE_P(Modes, FenceModel, testing::Values(FenceMode::kStrict, FenceMode::kOn),
                          [](const auto& info) { return std::string(FenceModeName(info.param)); });
 
 // F5: the request has the permit of the one that ends, whichever comes first.
 TEST_P(FenceModel, AnEndAndASubmitSeeEachOther) {
   Expect([&] {
-    Pool pool(options(), 3, Classes({kUsers}));
+    Pool pool(options(), 2, Classes({kUsers}));
     Request stalled(kUsers), first(kUsers), second(kUsers);
     pool.Submit({&stalled, &first});
     std::thread ender([&] { pool.End(first); });
@@ -169,7 +167,7 @@ TEST_P(FenceModel, AnEndAndASubmitSeeEachOther) {
 
 TEST_P(FenceModel, TwoEndsLetTwoBegin) {
   Expect([&] {
-    Pool pool(options(), 3, Classes({kUsers}));
+    Pool pool(options(), 2, Classes({kUsers}));
     Request r[] = {Request(kUsers), Request(kUsers), Request(kUsers), Request(kUsers)};
     pool.Submit({&r[0], &r[1]});
     std::thread ender([&] { pool.End(r[0]); });
@@ -181,10 +179,10 @@ TEST_P(FenceModel, TwoEndsLetTwoBegin) {
   });
 }
 
-// F3: what one class does not use another borrows as soon as it is free.
+// L3: what one class does not use another has as soon as it is free.
 TEST(FenceModel, AnEndOfAnotherClassLendsItsPermit) {
   Expect([] {
-    Pool pool({.mode = FenceMode::kBorrow}, 5, Classes({kUsers, kPosts}));
+    Pool pool({.mode = FenceMode::kOn}, 4, Classes({kUsers, kPosts}));
     Request users[] = {Request(kUsers), Request(kUsers), Request(kUsers)};
     Request posts[] = {Request(kPosts), Request(kPosts)};
     pool.Submit({&users[0], &users[1], &posts[0], &posts[1]});
@@ -195,22 +193,47 @@ TEST(FenceModel, AnEndOfAnotherClassLendsItsPermit) {
   });
 }
 
-// F3: a lender has its half at once, though the borrowers have stalled; the borrowers have no more than all.
-TEST(FenceModel, ALenderHasItsHalfAtOnce) {
+// L3, L4: a lender begins at once, though the borrowers have stalled, and its next request has the next permit. The
+// borrowers have no more than all.
+TEST(FenceModel, ALenderHasItsPermitsBack) {
   Expect([] {
-    Pool pool({.mode = FenceMode::kBorrow}, 5, Classes({kUsers, kPosts}));
+    Pool pool({.mode = FenceMode::kOn}, 3, Classes({kUsers, kPosts}));
     Request users[] = {Request(kUsers), Request(kUsers), Request(kUsers), Request(kUsers)};
-    Request post(kPosts);
+    Request posts[] = {Request(kPosts), Request(kPosts)};
     pool.Submit({&users[0], &users[1], &users[2]});
     Check(users[2].begun, "an idle permit is not lent");
-    std::thread ender([&] { pool.End(users[0]); });
+    std::thread ender([&] { pool.End(users[0]), pool.End(users[1]), pool.End(users[2]); });
     std::thread owner([&] {
-      pool.Submit({&post});
-      Check(post.begun, "a lender waits for a borrower");
+      pool.Submit({&posts[0]});
+      Check(posts[0].begun, "a lender waits for a borrower");
+      pool.Submit({&posts[1]});
     });
     pool.Submit({&users[3]});
     pool.AwaitBegin(users[3]);
+    pool.AwaitBegin(posts[1]);
     ender.join(), owner.join();
+  });
+}
+
+// L4: a permit that comes back is the lender's, though a borrower has waited for longer. One thread is left.
+TEST(FenceModel, AnEndOfABorrowerIsForTheLender) {
+  Expect([] {
+    Pool pool({.mode = FenceMode::kOn}, 4, Classes({kUsers, kPosts}));
+    Request users[] = {Request(kUsers), Request(kUsers), Request(kUsers), Request(kUsers), Request(kUsers)};
+    Request posts[] = {Request(kPosts), Request(kPosts), Request(kPosts), Request(kPosts)};
+    pool.Submit({&posts[0], &posts[1]});  // it needs two
+    pool.End(posts[0]), pool.End(posts[1]);
+    pool.Submit({&users[0], &users[1], &users[2], &users[3]});
+    pool.Submit({&users[4]});
+    std::thread owner([&] { pool.Submit({&posts[2], &posts[3]}); });
+    pool.AwaitBegin(posts[2]);
+    owner.join();
+    pool.End(users[0]);
+    Check(posts[3].begun && !users[4].begun, "a lender waits for a borrower");
+    pool.End(users[1]);
+    Check(!users[4].begun, "more requests than permits");
+    pool.End(users[2]);
+    Check(users[4].begun, "an idle permit is not lent");
   });
 }
 
@@ -218,11 +241,11 @@ TEST(FenceModel, ALenderHasItsHalfAtOnce) {
 TEST_P(FenceModel, LimitsChangeMeanwhile) {
   Expect(
       [&] {
-        Pool pool(options(), 4, Classes({kUsers, kPosts}));
+        Pool pool(options(), 3, Classes({kUsers, kPosts}));
         Request r[] = {Request(kUsers), Request(kUsers), Request(kUsers), Request(kPosts)};
         pool.SetLimit(kUsers, 1);
         pool.Submit({&r[0], &r[1]});
-        Check(r[1].begun == (GetParam() == FenceMode::kBorrow), "a limit does not hold");
+        Check(!r[1].begun, "a limit does not hold");
         std::thread admin([&] {
           pool.SetLimit(kUsers, 2);
           pool.SetLimit(kPosts, 1);
@@ -237,10 +260,10 @@ TEST_P(FenceModel, LimitsChangeMeanwhile) {
 
 TEST_P(FenceModel, ThreadsChangeMeanwhile) {
   Expect([&] {
-    Pool pool(options(), 4, Classes({kUsers}));
+    Pool pool(options(), 3, Classes({kUsers}));
     Request r[] = {Request(kUsers), Request(kUsers), Request(kUsers), Request(kUsers)};
     pool.Submit({&r[0], &r[1], &r[2]});
-    std::thread admin([&] { pool.SetThreads(2), pool.SetThreads(3); });
+    std::thread admin([&] { pool.SetPermits(1), pool.SetPermits(2); });
     std::thread ender([&] { pool.End(r[0]), pool.End(r[1]); });
     pool.Submit({&r[3]});
     pool.AwaitBegin(r[3]);
@@ -251,7 +274,7 @@ TEST_P(FenceModel, ThreadsChangeMeanwhile) {
 // F6, F9: a full queue refuses, and an abandoned request leaves it; each comes out once.
 TEST_P(FenceModel, RefusedAndAbandonedOnesComeOutOnce) {
   Expect([&] {
-    Pool pool(options(1), 2, Classes({kUsers}));
+    Pool pool(options(1), 1, Classes({kUsers}));
     Request first(kUsers), held(kUsers), late(kUsers), last(kUsers), local(Fence::kLocal);
     pool.Submit({&first});
     std::thread ender([&] { pool.End(first); });
@@ -317,18 +340,19 @@ TEST_P(FenceModel, NoClassStarves) {
   });
 }
 
-TEST(FenceModel, BorrowersTakeTurns) {
+TEST(FenceModel, ClassesBeyondTheirReservesTakeTurns) {
   Expect([] {
-    Turns turns({.mode = FenceMode::kBorrow}, 7, Classes({kUsers, kPosts, kMedia}));
+    Turns turns({.mode = FenceMode::kOn}, 6 + FenceLending::Beside(6), Classes({kUsers, kPosts, kMedia}));
+    turns.Submit(kUsers, 2);
+    turns.Submit(kPosts, 2);
+    turns.Submit(kMedia, 2);
     turns.Submit(kUsers, 3);
-    turns.Submit(kPosts, 5);
-    turns.Submit(kUsers, 3);
+    turns.Submit(kPosts, 3);
     while (turns.order->ready() > 0) turns.Pop();
     bool users = false, posts = false;
     for (int i = 0; i < 2; ++i) {
-      turns.End(kUsers);
-      Check(turns.order->ready() == 1, "an idle permit is not lent");
-      (turns.Pop() == kUsers ? users : posts) = true;
+      turns.End(kMedia);
+      while (turns.order->ready() > 0) (turns.Pop() == kUsers ? users : posts) = true;
     }
     Check(users && posts, "a class starves");
   });

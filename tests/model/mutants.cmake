@@ -33,6 +33,7 @@ mutants_of(model_mutants ExecutorModel.* curtail/exec/executor/executor.cc)
 mutant(two_leaders "two threads wait" "if (station.leading) return false;" "")
 mutant(nobody_receives_while_a_task_runs "deadlock" "receives && (!station.leading || more)" "receives && more")
 mutant(leader_sleeps_through_a_task "deadlock" "if (wake_leader) source.Wake();" "")
+mutant(leader_sleeps_though_tasks_are_left "deadlock" "found < count" "found == 0")
 mutant(output_is_held_while_leading "deadlock"
   "if (FlushHeld(self)) return;" "if (self.role != kInline && FlushHeld(self)) return;")
 
@@ -56,7 +57,8 @@ mutant(run_wakes_no_guard "deadlock" "if (wake_guard) WakeGuard();" "")  # G5
 
 mutants_of(model_mutants ExecutorModel.* curtail/exec/executor/executor_switch.cc)
 mutant(leader_sleeps_through_a_switch "deadlock" "if (wake_reception) reception_source_->Wake();" "")
-mutant(sleepers_miss_the_switch "deadlock" "for (int i = 0; i < config.threads(); ++i) UnparkLast(kSleepers);" "")
+mutant(sleepers_miss_the_switch "deadlock" "for (int i = 0; i < config.threads() + beside_; ++i) UnparkLast(kSleepers);" "")
+mutant(busy_threads_keep_new_roles "deadlock" "VacateBusy();" "")  # S1
 mutant(nobody_wakes_a_receiver "deadlock" "!reception_.leading && !receives" "false")
 
 mutants_of(model_mutants StandInsModel.TheGuardHears* curtail/exec/executor/executor_switch.cc)
@@ -71,13 +73,13 @@ mutant(fence_looks_before_it_counts "deadlock"
   "if (path_class == kLocal) return false;"
   "const bool held = held_.load(); states_[path_class].ended.fetch_add(1); return held;")  # F5
 mutant(fence_count_is_relaxed "deadlock"
-  "states_[path_class].ended.fetch_add(1, std::memory_order_seq_cst);"
-  "states_[path_class].ended.fetch_add(1, std::memory_order_relaxed);")  # F5
+  "state.ended.fetch_add(1, std::memory_order_seq_cst)"
+  "state.ended.fetch_add(1, std::memory_order_relaxed)")  # F5
 mutant(fence_end_looks_relaxed "deadlock"
   "held_.load(std::memory_order_seq_cst)" "held_.load(std::memory_order_relaxed)")  # F5
 mutant(fence_order_looks_relaxed "deadlock"
   "state.ended.load(std::memory_order_seq_cst)" "state.ended.load(std::memory_order_relaxed)")  # F5
-mutant(fence_end_wakes_no_borrower "deadlock" "options_.mode == FenceMode::kBorrow" "false")  # F5
+mutant(fence_end_wakes_no_borrower "deadlock" "options_.mode == FenceMode::kOn" "false")  # F5
 
 mutants_of(model_mutants *FenceModel* curtail/fence/fenced_order.cc)
 mutant(fence_announces_relaxed "deadlock"
@@ -89,18 +91,29 @@ mutant(fence_loses_a_refused_one "deadlock" "refused_.Push(task);" "--ready_;") 
 mutant(fence_loses_an_abandoned_one "deadlock" "refused_.Push(held.TakeOldest());" "held.TakeOldest(), --ready_;")  # F6, F9
 mutant(fence_local_ones_for_ever "starves" "local_in_a_row_ < kLocalInARow" "true")  # F7
 mutant(fence_serves_one_class "starves" "NextAfter(granted_, last_served_)" "NextAfter(granted_, 0)")  # F7
-mutant(fence_lends_to_one_class "starves" "NextAfter(held_, last_borrower_)" "NextAfter(held_, 0)")  # F7
+mutant(fence_lends_to_one_class "starves" "NextAfter(left, last_borrower_)" "NextAfter(left, 0)")  # F7
 
 mutants_of(model_mutants *FenceModel* curtail/fence/shares.h)
 mutant(fence_one_too_many "more requests than permits"
-  "in_use < floors_[path_class]" "in_use <= floors_[path_class]")  # F3, F4, F8
-mutant(fence_all_permits_are_idle "more requests than permits" "Committed() < permits_" "true")  # F3, F4, F8
+  "fence_.InUse(path_class) < shares_[path_class]" "fence_.InUse(path_class) <= shares_[path_class]")  # F3, F4, F8
 mutant(fence_limits_hold_for_ever "a limit does not hold" "version != version_" "false")  # F3, F4, F8
 
-mutants_of(model_mutants *FenceModel* curtail/fence/shares.cc)
-mutant(fence_lends_all "a lender waits|more requests" "(share + 1) / 2" "0u")  # F3, F4, F8
-mutant(fence_keeps_nothing "a lender waits|more requests"
-  "(present_ & Bit(path_class)) != 0 ? floors_[path_class] : 0" "uint64_t{0}")  # F3, F4, F8
+mutants_of(model_mutants *FenceModel* curtail/fence/lending.h)
+mutant(lending_exceeds_reserves "more requests than permits"
+  "in_use >= c.reserve" "in_use > c.reserve + 1")  # L3
+mutant(lending_trusts_reserves "more requests than permits"
+  "overdrawn_ || begun % kEachTurn == 0" "begun % kEachTurn == 0")  # L3
+mutant(lending_takes_the_last_thread "more requests than permits"
+  "uint64_t{permits_} + beside_ - 1" "uint64_t{permits_} + beside_")  # L4
+mutant(lending_has_no_thread_beside "a lender waits" "uint64_t{permits_} + beside_ - 1" "uint64_t{permits_}")  # L4
+
+mutants_of(model_mutants *FenceModel* curtail/fence/lending.cc)
+mutant(lending_one_too_many "more requests than permits"
+  "return lent < permits_ && kept < Most();" "return lent <= permits_ && kept < Most();")  # L3
+mutant(lending_lends_nothing "deadlock|not lent"
+  "return lent < permits_ && kept < Most();" "return false;")  # L3
+mutant(lending_calls_nothing_back "a lender waits|deadlock" "if (in_use < c.reserve && room) return true;" "")  # L4
+mutant(lending_knows_no_limit "more requests than permits" "if (in_use >= c.limit) return false;" "")  # L8
 
 mutant_program(model_mutants fence_end.cc $<TARGET_OBJECTS:model_programs>)
 

@@ -307,7 +307,7 @@ def test_refuses(tools):
     refused(104, ["--link: there is no 'fast'"], "hdsearch", "--link", "mid-tier>leaf=fast=1", "--dry-run")
     refused(104, ["leaf has a link to mid-tier, which it does not call"], "hdsearch", "--link", "leaf>mid-tier=delay=1ms", "--dry-run")
     refused(104, ["config"], "hdsearch", "--config", "XYZ")
-    refused(104, ["--fence on", "strict or borrow"], "hdsearch", "--fence", "on")
+    refused(104, ["--fence yes", "on, dry-run or strict"], "hdsearch", "--fence", "yes")
     refused(104, ["/nowhere.json", "No such file"], "hdsearch", *SMALL, "--policy", "mutune", "--profile", "/nowhere.json")
     refused(104, ["policy \"mutun\""], "hdsearch", "--policy", "mutun", "--dry-run")
     refused(104, ["--dashboard: "], "hdsearch", "--dashboard", "99999", "--dry-run")

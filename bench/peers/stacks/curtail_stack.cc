@@ -109,7 +109,7 @@ absl::StatusOr<std::unique_ptr<Server>> StartServer(const Config& config, const 
     return Server::Start(std::move(options), std::move(services));
   }
   if (policy.starts_with("fence=")) {
-    options.fence = {.mode = FenceMode::kStrict, .limit = policy.substr(6)};
+    options.fence = {.mode = FenceMode::kOn, .limit = policy.substr(6)};
     return Server::Start(std::move(options), std::move(services));
   }
   options.policy = policy;

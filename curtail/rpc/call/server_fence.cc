@@ -60,31 +60,35 @@ PermitEnd ServerFence::EndOfError(absl::StatusCode code) {
   }
 }
 
-void ServerFence::ReturnHere(uint8_t permit, PermitEnd end) {
+void ServerFence::ReturnHere(uint8_t permit, PermitEnd end, bool* look) {
   if (permit == Fence::kLocal) return;
-  if (fence_.meter() != nullptr) return ReturnMeasured(permit, end);
+  if (fence_.meter() != nullptr) return ReturnMeasured(permit, end, look);
   if (fence_.End(permit)) [[unlikely]]
-    GiveToHeld();
+    GiveToHeld(look);
 }
 
-void ServerFence::ReturnMeasured(uint8_t permit, PermitEnd end) {
+void ServerFence::ReturnMeasured(uint8_t permit, PermitEnd end, bool* look) {
   fence_.meter()->Leave(permit, Now(), end);
   if (fence_.End(permit)) [[unlikely]]
-    GiveToHeld();
+    GiveToHeld(look);
 }
 
-void ServerFence::Return(uint8_t permit, PermitEnd end) { ReturnHere(permit, end); }
+void ServerFence::Return(uint8_t permit, PermitEnd end) { ReturnHere(permit, end, nullptr); }
 
-void ServerFence::Ended(uint32_t method, uint8_t permit, PermitEnd end) {
+void ServerFence::Ended(uint32_t method, uint8_t permit, PermitEnd end, bool* look) {
   if (end != PermitEnd::kUnused) classes_.Ended(method, /*whole=*/end == PermitEnd::kAnswered);
-  ReturnHere(permit, end);
+  ReturnHere(permit, end, look);
 }
 
 void ServerFence::CalledNew(uint32_t method, std::string_view path) {
   if (classes_.Called(method, path)) WarnOfCall(method, path);
 }
 
-void ServerFence::GiveToHeld() {
+void ServerFence::GiveToHeld(bool* look) {
+  if (look != nullptr) {
+    *look = true;
+    return;
+  }
   TaskList none;
   executor_->Submit(none);
 }

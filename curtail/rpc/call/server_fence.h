@@ -66,7 +66,8 @@ class ServerFence {
   // Returns a request's permit, once. Never blocks.
   void Return(uint8_t permit, PermitEnd end);
   // A request of `method` has ended: returns its permit, if it has one. Never blocks.
-  void Ended(uint32_t method, uint8_t permit, PermitEnd end);
+  // `look`: WaitHint::look of the present thread if the request is its task and does nothing after this; else null.
+  void Ended(uint32_t method, uint8_t permit, PermitEnd end, bool* look);
   // A request of `method` calls `path`, "/package.Service/Method".
   void Called(uint32_t method, std::string_view path) {
     if (!classes_.Knows(method, path)) [[unlikely]]
@@ -82,11 +83,11 @@ class ServerFence {
   static uint32_t PathIn(const Metadata& metadata);
   static PermitEnd EndOfError(absl::StatusCode code);
   // Return(), without a call.
-  [[gnu::always_inline]] inline void ReturnHere(uint8_t permit, PermitEnd end);
+  [[gnu::always_inline]] inline void ReturnHere(uint8_t permit, PermitEnd end, bool* look);
   // Return() where limits follow.
-  [[gnu::noinline]] void ReturnMeasured(uint8_t permit, PermitEnd end);
+  [[gnu::noinline]] void ReturnMeasured(uint8_t permit, PermitEnd end, bool* look);
   // The order looks at the requests that it holds back.
-  void GiveToHeld();
+  void GiveToHeld(bool* look);
   void CalledNew(uint32_t method, std::string_view path);
   void WarnOfCall(uint32_t method, std::string_view path) const;
 

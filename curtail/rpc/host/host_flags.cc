@@ -54,8 +54,7 @@ absl::Status AddNamed(const std::string& flag, const std::string& text,
 absl::StatusOr<FenceOptions> FenceFrom(const HostFlags& flags) {
   const std::optional<FenceMode> mode = ParseFenceMode(flags.fence);
   if (!mode) {
-    return absl::InvalidArgumentError(
-        Join("--fence ", flags.fence, ": write off, dry-run, strict or borrow"));
+    return absl::InvalidArgumentError(Join("--fence ", flags.fence, ": write off, on, dry-run or strict"));
   }
   FenceOptions options{.mode = *mode};
   options.learn = flags.fence_learn;
@@ -169,14 +168,13 @@ void AddServingFlags(Flags& flags, HostFlags* f, const std::vector<const PolicyK
   flags.Add("--trace-slow", &f->trace_slow_ms,
             "Requests that take longer, in ms, become spans; 0: those beyond the p99.9 of their method",
             {0, 3.6e6});
-  flags.Add(
-      "--fence", &f->fence,
-      "Keeps a service that stalls from taking the threads of requests that do not call it: off, dry-run, "
-      "strict or borrow");
+  flags.Add("--fence", &f->fence,
+            "Keeps a service that stalls from taking the threads of requests that do not call it: off, on, "
+            "dry-run or strict");
   flags.Add("--fence-learn", &f->fence_learn,
             "Learn which services each method calls, whatever it declares; `curtail status --json` tells");
   flags.Add("--fence-limit", &f->fence_limits,
-            "How many requests of a path may run: fixed, or with a strict or borrowing fence followed by " +
+            "How many requests of a path may run: fixed, or with a fence that is on or strict followed by " +
                 LimiterNames().substr(kFixedLimit.size() + 2) +
                 "; and SERVICE+SERVICE=N, with which the path that calls these services begins (default: as "
                 "the profile says, else alike)");

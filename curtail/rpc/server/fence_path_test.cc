@@ -96,7 +96,7 @@ TEST_P(FencePath, IsNotMadeByServers) { EXPECT_EQ(AtTheEnd(FenceMode::kStrict, "
 
 TEST_P(FencePath, EndsWhereItIsNoId) {
   for (const std::string& id : {std::string("x"), std::string("00000000"), std::string(4000, 'a')}) {
-    EXPECT_EQ(AtTheEnd(FenceMode::kBorrow, id), "none none") << id;
+    EXPECT_EQ(AtTheEnd(FenceMode::kOn, id), "none none") << id;
   }
 }
 

@@ -84,7 +84,7 @@ class FenceProfile : public testing::Test {
 };
 
 TEST_F(FenceProfile, IsWhatClassesBeginWith) {
-  for (const FenceMode mode : {FenceMode::kStrict, FenceMode::kBorrow, FenceMode::kDryRun}) {
+  for (const FenceMode mode : {FenceMode::kStrict, FenceMode::kOn, FenceMode::kDryRun}) {
     options_.fence.mode = mode;
     EXPECT_EQ(Limits(), "test.Users+test.Posts 4, test.Posts 6");
   }

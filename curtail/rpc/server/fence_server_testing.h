@@ -35,8 +35,8 @@ class FenceServerTest : public RpcBase, public testing::Test {
   void Serve(FenceMode mode, const char* config) {
     ServerOptions options;
     options.config = *Config::Parse(config);
-    // As many permits under models that hold no thread as under the synchronous ones: seven, of which
-    // each class has three, and `unknown` one.
+    // As many permits under models that hold no thread as under the synchronous ones. Strict: seven, of
+    // which each class has three, and `unknown` one.
     options.fence = {.mode = mode, .permits = 8, .max_waiting = 4, .limit = limit_};
     std::vector<std::unique_ptr<Service>> services;
     services.push_back(std::make_unique<FencedMid>(&slow_channel_, &quick_channel_, &gate_));

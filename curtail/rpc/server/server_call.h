@@ -161,10 +161,11 @@ class ServerCall : public Task, public internal::Answerable {
   }
   // The permit, which the taker gives back when the call is answered.
   struct Permit {
-    void GiveBack() const {
+    // `look`: see ServerFence::Ended().
+    void GiveBack(bool* look) const {
       if (fence == nullptr) [[likely]]
         return;
-      fence->Ended(method, permit, end);
+      fence->Ended(method, permit, end, look);
     }
     internal::ServerFence* fence = nullptr;  // null: fences are off
     uint32_t method = 0;

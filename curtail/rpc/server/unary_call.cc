@@ -53,7 +53,7 @@ class UnaryCall final : public ServerCall {
 
   void Run(const WaitHint& hint) override {
     TakePermit(hint);
-    if (!LeaveQueue(request_bytes_)) return Forget();
+    if (!LeaveQueue(request_bytes_)) return Forget(hint);
     observed_.Dequeued(hint.now);
     absl::Status status = Begin(hint);
     if (status.ok()) status = CheckCount();
@@ -62,13 +62,16 @@ class UnaryCall final : public ServerCall {
       return RunContinuation(hint);
     }
     if (status.ok()) status = RunHandler(request_, hint, observed_, &reply_.message);
-    Finish(std::move(status));
+    Answer(std::move(status), hint.look);
   }
 
   std::string* ReplyBytes() override { return &reply_.message; }
 
-  // The executor's reference goes with the reply: this object may be gone once it is posted.
-  void Finish(absl::Status status) override {
+  void Finish(absl::Status status) override { Answer(std::move(status), nullptr); }
+
+  // The executor's reference goes with the reply: this object may be gone once it is posted. `look`: see
+  // ServerFence::Ended().
+  void Answer(absl::Status status, bool* look) {
     reply_.status = std::move(status);
     internal::SettleOutcome(context_, &reply_.status);
     TakeMetadata(reply_);
@@ -80,7 +83,7 @@ class UnaryCall final : public ServerCall {
     const Permit permit = PermitToGiveBack(reply_.status);
     connection->Post(&reply_);
     parts.output.Output(std::move(connection));
-    permit.GiveBack();
+    permit.GiveBack(look);
   }
 
   void GiveUp() override {
@@ -114,8 +117,8 @@ class UnaryCall final : public ServerCall {
     Recycler<UnaryCall>::Give(this);
   }
   // Its turn came when its client no longer waited for the answer.
-  void Forget() {
-    PermitToGiveBack(absl::CancelledError()).GiveBack();
+  void Forget(const WaitHint& hint) {
+    PermitToGiveBack(absl::CancelledError()).GiveBack(hint.look);
     Unref();
   }
   void NeverRun(absl::StatusCode code) override { observed_.Replied(code); }

@@ -167,7 +167,7 @@ TEST(StatusJson, HasTheFieldsOfItsSchemaVersion) {
 
 TEST(StatusText, ShowsTheFences) {
   admin::v1::GetStatusReply status = AStatus();
-  status.mutable_fences()->set_mode("borrow");
+  status.mutable_fences()->set_mode("on");
   status.mutable_fences()->set_limiter("sct");
   admin::v1::FenceClass* const local = status.mutable_fences()->add_classes();
   local->set_name("local"), local->set_begun(9);
@@ -178,7 +178,7 @@ TEST(StatusText, ShowsTheFences) {
   admin::v1::UndeclaredCalls* const calls = status.mutable_fences()->add_undeclared();
   calls->set_method("/a.B/C"), calls->set_service("a.Posts"), calls->set_times(10);
   EXPECT_TRUE(
-      StatusText(status).ends_with("\nfences borrow, limits follow sct\n"
+      StatusText(status).ends_with("\nfences on, limits follow sct\n"
                                    " permits   in use  waiting      begun     queued    refused   borrowed   "
                                    "    shed       late  no credit  services\n"
                                    "       -        0        0          9          0          0          0   "
@@ -188,10 +188,10 @@ TEST(StatusText, ShowsTheFences) {
                                    "/a.B/C called a.Posts, which it has not declared: 10 undeclared calls\n"))
       << StatusText(status);
   const auto json = nlohmann::json::parse(StatusJson(status));
-  EXPECT_EQ(json["fences"]["mode"], "borrow");
+  EXPECT_EQ(json["fences"]["mode"], "on");
   EXPECT_EQ(json["fences"]["limiter"], "sct");
   status.mutable_fences()->set_limiter("fixed");
-  EXPECT_NE(StatusText(status).find("\nfences borrow\n"), std::string::npos);
+  EXPECT_NE(StatusText(status).find("\nfences on\n"), std::string::npos);
   EXPECT_EQ(json["fences"]["classes"][1], nlohmann::json::parse(R"({
     "services": "a.Users", "permits": 4, "in_use": 3, "waiting": 2, "begun": 50, "queued": 6, "refused": 7,
     "borrowed": 8, "shed": 11, "late": 12, "no_credit": 13, "methods": ["/a.Front/Show"]})"));

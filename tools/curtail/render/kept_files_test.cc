@@ -85,7 +85,7 @@ TEST(RenderedFiles, PlainManifestsWithOtherValuesAreTheKeptChart) {
   set("services.leaf.policy", "online");
   set("services.cartStore.config", "FIB1");
   set("services.frontEnd.policy", "");
-  set("fence", "borrow");
+  set("fence", "on");
   set("tracing.to", "otlp=http://[fd00::1]:4318/traces");
   set("balancer", "");
   set("healthChecks", false);

@@ -17,7 +17,7 @@ Json OneOf(std::initializer_list<const char*> values) { return {{"type", "string
 Json SchemaOf(std::string_view key, const Yaml& value) {
   if (key == "logFormat") return OneOf({"json", "text"});
   if (key == "imagePullPolicy") return OneOf({"Always", "IfNotPresent", "Never"});
-  if (key == "fence") return OneOf({"", "off", "dry-run", "strict", "borrow"});
+  if (key == "fence") return OneOf({"", "off", "on", "dry-run", "strict"});
   if (key == "imagePullSecrets")
     return {{"type", "array"}, {"items", {{"type", "object"}, {"required", {"name"}}}}};
   if (key == "sample") return {{"type", "number"}, {"minimum", 0}, {"maximum", 1}};

@@ -259,7 +259,7 @@ Yaml MakeValues(const Plan& plan, const RenderOptions& options) {
              "Of a registry that asks who pulls: - name: SECRET");
   values.Add("services", std::move(services));
   values.Add("fence", "",
-             "Keeps a service that stalls from stopping others: dry-run, strict or borrow; empty: off");
+             "Keeps a service that stalls from stopping others: on, dry-run or strict; empty: off");
   values.Add("tracing", Yaml::Map({{"to", ""}, {"sample", Yaml::Plain("0.001")}}),
              "Spans: zipkin=http://HOST:9411 or otlp=http://HOST:4318; empty: none");
   values.Add("balancer", "round_robin", "How calls spread over the pods of an instance");

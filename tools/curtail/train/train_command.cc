@@ -265,7 +265,7 @@ application is started and ended by this; a server that runs already is switched
 config back at the end. Train on the machine that serves: a profile is of one machine.
 
 With --fences it drives each path class alone, finds the fewest requests at once that have the full throughput, and adds them
-to the profile as limits: `hdsearch --fence strict --profile profile.json` begins with these. A server that runs already needs
+to the profile as limits: `hdsearch --fence on --profile profile.json` begins with these. A server that runs already needs
 --fence dry-run for this; train it once for each of its methods, with the same --out.
 
 Examples:

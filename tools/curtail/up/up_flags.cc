@@ -49,9 +49,8 @@ Command AddUp(CLI::App& app) {
   command->add_option("--config", f->config, "Threading model of the service that clients call");
   command->add_option("--policy", f->policy, "Changes it by the load: " + PolicyNames());
   command->add_option("--profile", f->profile, "What the policy goes by; see curtail train");
-  command->add_option(
-      "--fence", f->fence,
-      "Fences of every service whose run line has no --fence: off, dry-run, strict or borrow");
+  command->add_option("--fence", f->fence,
+                      "Fences of every service whose run line has no --fence: off, on, dry-run or strict");
   command->add_option(
       "--trace-to", f->trace_to,
       "Where spans of every service go: zipkin=http://HOST:PORT, otlp=http://HOST:PORT or memory");
