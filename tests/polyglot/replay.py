@@ -85,7 +85,7 @@ def payment(rng, i):
         cents = rng.choice([number * 10, number * 10, number, 2_000_000])
         return {"order": number, "owner": number % 7, "cents": cents, "card_token": f"card-{number % 3}"}
 
-    method = rng.choices(["Authorise", "Capture", "Void", "Get"], [40, 20, 15, 25])[0]
+    method = rng.choices(["Authorise", "Capture", "Refund", "Void", "Get"], [40, 20, 10, 10, 20])[0]
     sizes = [0, 1, 1, 1, 2, 5] * 6 + [1001 if method == "Get" else 33]
     request = {"charges": some(rng, charge, sizes)} if method == "Authorise" else {"ids": some(rng, order, sizes)}
     return f"curtail.shop.Payment/{method}", request, []

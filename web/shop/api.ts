@@ -20,7 +20,7 @@ export interface Quote {
   id: string; lines: QuotedLine[]; goodsCents: string; discountCents?: string; shippingCents?: string; totalCents: string;
   discountCode?: string; shippingOption: string; address: Address; card: Card;
 }
-export interface Order { id: string; state?: "COMMITTED" | "REJECTED"; number?: string; reason?: string; quote: Quote; placedMs: string }
+export interface Order { id: string; state?: "COMMITTED" | "REJECTED" | "REFUNDED"; number?: string; reason?: string; quote: Quote; placedMs: string }
 export interface Orders { orders?: Order[]; next?: string }
 export interface Invoice { number: string }
 export interface Shipment { tracking: string; dueMs: string }

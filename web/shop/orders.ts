@@ -14,6 +14,7 @@ const STATES = {
   PLACED: "Placed: the shop is working on it",
   COMMITTED: "Ordered: it is paid, and will be sent",
   REJECTED: "Rejected: nothing was charged",
+  REFUNDED: "Refunded: the total is given back",
 };
 
 const timeOf = (ms: string) => {
@@ -70,7 +71,7 @@ export function order(id: string, visit: AbortSignal): View {
     for (let ms = FIRST_PAUSE_MS; ; ms = Math.min(2 * ms, MAX_PAUSE_MS)) {
       const found = await read<Order>(`orders/${part(id)}`, visit);
       show(found);
-      if (found.state === "REJECTED" || (found.state === "COMMITTED" && (await showPapers()))) return;
+      if (found.state === "REJECTED" || (found.state && (await showPapers()))) return;
       await pause(ms, visit);
     }
   };

@@ -20,6 +20,8 @@ struct AuditedOrder {
   uint64_t owner = 0, number = 0;
   Order::State state = Order::PLACED;
   Quote quote;
+  bool Refunded() const { return state == Order::REFUNDED; }
+  bool Bought() const { return state == Order::COMMITTED || Refunded(); }
   bool charged = false, reserved = false, invoiced = false, shipped = false, discounted = false;
 };
 
@@ -74,7 +76,7 @@ class ShopAudit {
                  return Join("order ", row.Unsigned(0), " is unreadable");
                order.quote = kept.quote();
                const bool numbered = order.number != 0;
-               if (numbered != (order.state == Order::COMMITTED) || (numbered && order.number != ++last))
+               if (numbered != order.Bought() || (numbered && order.number != ++last))
                  return Join("order ", row.Unsigned(0), " has the number ", order.number);
                return ComplaintOf(row.Unsigned(0), order.quote);
              });
@@ -96,11 +98,11 @@ class ShopAudit {
                 [&](const SqlRow& row) -> std::string {
                   AuditedOrder* const order = Find(row.Unsigned(0));
                   const int64_t state = row.Integer(3);
-                  const bool committed = order != nullptr && order->state == Order::COMMITTED;
+                  const bool bought = order != nullptr && order->Bought();
                   const bool ended = state == Charge::VOIDED || state == Charge::DECLINED;
-                  if (committed != (state == Charge::CAPTURED) || (!committed && !ended))
+                  if (bought ? state != (order->Refunded() ? Charge::REFUNDED : Charge::CAPTURED) : !ended)
                     return Join("the charge of order ", row.Unsigned(0), " is in state ", state);
-                  if (!committed) return {};
+                  if (!bought) return {};
                   order->charged =
                       row.Unsigned(1) == order->owner && row.Integer(2) == order->quote.total_cents();
                   if (order->charged) return {};
@@ -115,10 +117,11 @@ class ShopAudit {
         [&](const SqlRow& row) -> std::string {
           AuditedOrder* const order = Find(row.Unsigned(0));
           const auto state = static_cast<Reserved>(row.Integer(1));
-          const bool committed = order != nullptr && order->state == Order::COMMITTED;
-          if (committed != (state == Reserved::kSold) || state == Reserved::kReserved)
+          const bool bought = order != nullptr && order->Bought();
+          const bool ended = state == Reserved::kReleased || state == Reserved::kRefused;
+          if (bought ? state != (order->Refunded() ? Reserved::kReturned : Reserved::kSold) : !ended)
             return Join("the reservation of order ", row.Unsigned(0), " is in state ", row.Integer(1));
-          if (!committed) return {};
+          if (!bought) return {};
           OrderLines lines;
           if (!lines.ParseFromString(std::string(row.Text(2))) ||
               lines.lines_size() != order->quote.lines_size())
@@ -127,7 +130,7 @@ class ShopAudit {
             const QuotedLine& quoted = order->quote.lines(i);
             if (lines.lines(i).product() != quoted.product() || lines.lines(i).count() != quoted.count())
               return Join("order ", row.Unsigned(0), " has reserved other lines");
-            sold_[quoted.product()] += quoted.count();
+            if (!order->Refunded()) sold_[quoted.product()] += quoted.count();
           }
           order->reserved = true;
           return {};
@@ -167,7 +170,7 @@ class ShopAudit {
   absl::Status Shipments() {
     return Each("shipping", "SELECT order_id, owner FROM shipments", [&](const SqlRow& row) -> std::string {
       AuditedOrder* const order = Find(row.Unsigned(0));
-      if (order == nullptr || order->state != Order::COMMITTED || order->owner != row.Unsigned(1))
+      if (order == nullptr || !order->Bought() || order->owner != row.Unsigned(1))
         return Join("order ", row.Unsigned(0), " is sent and not sold");
       order->shipped = true;
       return {};
@@ -179,12 +182,12 @@ class ShopAudit {
     absl::Status status =
         Each("discounts", "SELECT order_id, code, state FROM uses", [&](const SqlRow& row) -> std::string {
           AuditedOrder* const order = Find(row.Unsigned(0));
-          const bool committed = order != nullptr && order->state == Order::COMMITTED;
-          if (committed != (row.Integer(2) == kRedeemed) ||
-              (committed && order->quote.discount_code() != row.Text(1)))
+          const bool bought = order != nullptr && order->Bought();
+          if (bought != (row.Integer(2) == kRedeemed) ||
+              (bought && order->quote.discount_code() != row.Text(1)))
             return Join("order ", row.Unsigned(0), " has a use of code ", row.Text(1), " in state ",
                         row.Integer(2));
-          if (committed) order->discounted = true, ++used[std::string(row.Text(1))];
+          if (bought) order->discounted = true, ++used[std::string(row.Text(1))];
           return {};
         });
     if (!status.ok()) return status;
@@ -200,7 +203,7 @@ class ShopAudit {
     for (const auto& [id, order] : orders_) {
       const bool whole = order.charged && order.reserved && order.invoiced && order.shipped &&
                          order.discounted == !order.quote.discount_code().empty();
-      if (order.state == Order::COMMITTED && !whole)
+      if (order.Bought() && !whole)
         return absl::DataLossError(Join(
             "order ", id, " is sold, and lacks its charge, reservation, invoice, shipment or use of a code"));
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// clerk.h - who enters products, stock and discounts.
+// clerk.h - who enters products, stock and discounts, and refunds orders.
 //
 // The clerk has no name and no password, so nobody registers as the clerk or guesses a way in. It has a token that only the secret of
 // the application makes: an operator who can read the secret is the clerk.

@@ -8,6 +8,6 @@
 namespace curtail::shop {
 
 // As the table of reservations has them.
-enum class Reserved : uint8_t { kNone, kReserved, kSold, kReleased, kRefused };
+enum class Reserved : uint8_t { kNone, kReserved, kSold, kReleased, kRefused, kReturned };
 
 }  // namespace curtail::shop

@@ -255,6 +255,15 @@ struct FrontEndService final : Shop::CoroutineService {
     co_return delivered.status();
   }
 
+  Coroutine RefundOrder(Context& ctx, const OrderRequest& request, Order* reply) override {
+    if (absl::Status allowed = CheckClerk(ctx); !allowed.ok()) co_return allowed;
+    Refunding refunding;
+    refunding.set_order(request.order());
+    auto [order] = co_await WhenAll(ctx, Ask(orders, Orders::kRefund, refunding));
+    if (order.ok()) *reply = *std::move(order);
+    co_return order.status();
+  }
+
   Coroutine PutDiscount(Context& ctx, const PutDiscountRequest& request, apps::Changed* reply) override {
     if (absl::Status allowed = CheckClerk(ctx); !allowed.ok()) co_return allowed;
     auto [put] = co_await WhenAll(ctx, Ask(discounts, Discounts::kPut, request.discount()));
@@ -276,6 +285,7 @@ struct FrontEndService final : Shop::CoroutineService {
             {"AddCard", {book}},
             {"PutProduct", {catalogue, tags, search}},
             {"DeliverStock", {catalogue, inventory}},
+            {"RefundOrder", {orders}},
             {"PutDiscount", {discounts}}};
   }
 

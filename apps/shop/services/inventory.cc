@@ -168,6 +168,9 @@ struct InventoryService final : Inventory::CoroutineService {
   Coroutine Commit(Context& ctx, const apps::Ids& request, apps::Nothing*) override {
     return End(ctx, request, Reserved::kSold);
   }
+  Coroutine TakeBack(Context& ctx, const apps::Ids& request, apps::Nothing*) override {
+    return End(ctx, request, Reserved::kReturned);
+  }
   Coroutine Release(Context& ctx, const apps::Ids& request, apps::Nothing*) override {
     return End(ctx, request, Reserved::kReleased);
   }
@@ -185,8 +188,12 @@ struct InventoryService final : Inventory::CoroutineService {
     absl::Status status = Read(s, order, &kept);
     const Reserved from = kept.state;
     const bool released = to == Reserved::kReleased;
-    if (!status.ok() || from == to || (released && from == Reserved::kRefused)) return status;
-    if (from != Reserved::kReserved && !(released && from == Reserved::kNone))
+    if (!status.ok() || from == to || (released && from == Reserved::kRefused) ||
+        (to == Reserved::kSold && from == Reserved::kReturned))
+      return status;
+    if (to == Reserved::kReturned && from != Reserved::kSold)
+      return absl::FailedPreconditionError(Join("order ", order, " is not sold"));
+    if (to != Reserved::kReturned && from != Reserved::kReserved && !(released && from == Reserved::kNone))
       return absl::FailedPreconditionError(
           Join("order ", order, from == Reserved::kSold ? " is sold" : " has no reservation"));
     kept.state = to;
@@ -195,7 +202,8 @@ struct InventoryService final : Inventory::CoroutineService {
   }
 
   std::vector<DeclaredPath> Paths() const override {
-    return {{"Deliver", {}}, {"Available", {}}, {"Reserve", {}}, {"Commit", {}}, {"Release", {}}};
+    return {{"Deliver", {}}, {"Available", {}}, {"Reserve", {}},
+            {"Commit", {}},  {"TakeBack", {}},  {"Release", {}}};
   }
 
   SqlDatabase& db;

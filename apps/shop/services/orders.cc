@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Orders: quotes, and the orders that are placed of them. An order is PLACED, then COMMITTED or REJECTED by one write, and stays so. It is
-// open until all that follows from its decision has happened.
+// Orders: quotes, and the orders that are placed of them. An order is PLACED, then COMMITTED or REJECTED by one write, and stays so, except
+// that another write makes a COMMITTED order REFUNDED. It is open until all that follows from its last decision has happened.
 //
-// The queue has each open order. Place() puts it there. A thread does so again, if Place() could not, or died before it knew.
+// The queue has each open order. Place() puts it there. A thread does so again, if Place() could not, or died before it knew, and puts refunded
+// orders there.
 #include <algorithm>
 
 #include "apps/kit/jobs/finisher.h"
@@ -23,7 +24,7 @@ constexpr int64_t kKeptMs = 3'600'000;  // of a quote that has expired
 constexpr int kMostOpen = 10'000;
 constexpr int kRowsAtOnce = 64;
 
-// name, content: of the request. queued: 1 once the queue is known to have the order. number: 0 if it is not COMMITTED.
+// name, content: of the request. queued: 1 once the queue is known to have the order in this state. number: 0 if it was not COMMITTED.
 const char kOrdersSchema[] =
     "CREATE TABLE quotes(id INTEGER PRIMARY KEY, owner INTEGER NOT NULL, expires_ms INTEGER NOT NULL,"
     " bytes BLOB NOT NULL) STRICT;"
@@ -214,11 +215,14 @@ struct OrdersService final : Orders::CoroutineService {
     co_return put.status();
   }
 
-  // The queue has the order.
+  // The queue has the order. Leaves an order that was refunded since: the queue may have ended what it had.
   Coroutine Mark(Context& ctx, const OrderRow& row) {
     co_return co_await db.Writing(
         ctx.deadline(),
-        [&](SqlSession& s) { return s.Execute("UPDATE orders SET queued = 1 WHERE id = ?1", {row.id}); },
+        [&](SqlSession& s) {
+          return s.Execute("UPDATE orders SET queued = 1 WHERE id = ?1 AND state = ?2",
+                           {row.id, int{row.state}});
+        },
         Durable::kSoon);
   }
 
@@ -227,17 +231,18 @@ struct OrdersService final : Orders::CoroutineService {
                                   [&](SqlSession& s) { return Find(s, row->owner, row->id, row); });
   }
 
-  // Puts orders into the queue that Place() has left.
+  // Puts orders into the queue that Place() has left, and refunded ones.
   absl::Status QueueAll(absl::FunctionRef<bool()> stopping) {
     constexpr Nanos kTime = std::chrono::seconds(5);
     std::vector<OrderRow> rows;
     const int64_t now = apps::NowMs();
     absl::Status status = db.Read(Deadline::In(kTime), [&](SqlSession& s) {
       // A clock that was ahead delays none.
-      return s.Query(
-          Join(kOrder,
-               " WHERE open = 1 AND queued = 0 AND NOT placed_ms BETWEEN ?1 AND ?2 ORDER BY id LIMIT ?3"),
-          {now - kQueueMs, now, kRowsAtOnce}, [&](const SqlRow& row) { Read(row, &rows.emplace_back()); });
+      return s.Query(Join(kOrder,
+                          " WHERE open = 1 AND queued = 0 AND (state = ?4 OR NOT placed_ms BETWEEN ?1 AND ?2)"
+                          " ORDER BY id LIMIT ?3"),
+                     {now - kQueueMs, now, kRowsAtOnce, int{Order::REFUNDED}},
+                     [&](const SqlRow& row) { Read(row, &rows.emplace_back()); });
     });
     for (const OrderRow& row : rows) {
       if (!status.ok() || stopping()) return status;
@@ -277,8 +282,29 @@ struct OrdersService final : Orders::CoroutineService {
     absl::Status status =
         co_await RejectOne(ctx, absl::FailedPreconditionError("the customer has cancelled the order"), &row);
     if (status.ok() && row.kept.placed_ms() == 0) status = NoOrder();
-    if (status.ok() && row.state == Order::COMMITTED)
-      status = absl::FailedPreconditionError("the order is committed already");
+    if (status.ok() && row.state != Order::REJECTED)
+      status = absl::FailedPreconditionError("the order was committed");
+    Show(row, reply);
+    co_return status;
+  }
+
+  // An order that is still open may not have been charged yet.
+  Coroutine Refund(Context& ctx, const Refunding& request, Order* reply) override {
+    OrderRow row;
+    absl::Status status = co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
+      row = OrderRow();
+      absl::Status written = s.Execute(
+          "UPDATE orders SET state = ?2, open = 1, queued = 0 WHERE id = ?1 AND state = ?3 AND open = 0",
+          {request.order(), int{Order::REFUNDED}, int{Order::COMMITTED}});
+      if (written.ok()) written = Find(s, Join(kOrder, " WHERE id = ?1"), {request.order()}, &row);
+      if (!written.ok() || row.state == Order::REFUNDED) return written;
+      if (row.id == 0) return NoOrder();
+      if (row.state == Order::COMMITTED)
+        return absl::AbortedError("the order has just been committed; try again later");
+      return absl::FailedPreconditionError("only a committed order is refunded");
+    });
+    if (!status.ok()) co_return status;
+    queuing.Wake();
     Show(row, reply);
     co_return status;
   }
@@ -336,13 +362,18 @@ struct OrdersService final : Orders::CoroutineService {
     co_return status;
   }
 
-  Coroutine Finish(Context& ctx, const apps::Ids& request, apps::Nothing*) override {
-    if (absl::Status status = apps::CheckCount(request.ids_size(), kMostOrders, "orders"); !status.ok())
-      co_return status;
+  Coroutine Finish(Context& ctx, const Decisions& request, apps::Nothing*) override {
+    absl::Status status = apps::CheckCount(request.decisions_size(), kMostOrders, "orders");
+    if (!status.ok()) co_return status;
+    std::vector<SqlValue> ended;
+    for (const Decision& decision : request.decisions()) {
+      ended.emplace_back(decision.order());
+      ended.emplace_back(int{decision.state()});
+    }
     co_return co_await db.Writing(
         ctx.deadline(),
         [&](SqlSession& s) {
-          return s.QueryEach("UPDATE orders SET open = 0 WHERE id = ?1", 1, apps::Each(request.ids()),
+          return s.QueryEach("UPDATE orders SET open = 0 WHERE id = ?1 AND state = ?2", 2, ended,
                              [](size_t, const SqlRow&) {});
         },
         Durable::kSoon);
@@ -384,6 +415,7 @@ struct OrdersService final : Orders::CoroutineService {
             {"Get", {}},
             {"List", {}},
             {"Cancel", {}},
+            {"Refund", {}},
             {"Decide", {}},
             {"Finish", {}}};
   }

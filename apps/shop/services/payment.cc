@@ -110,6 +110,9 @@ struct PaymentService final : Payment::CoroutineService {
   Coroutine Capture(Context& ctx, const apps::Ids& request, apps::Nothing*) override {
     return Go(ctx, request, Charge::CAPTURED);
   }
+  Coroutine Refund(Context& ctx, const apps::Ids& request, apps::Nothing*) override {
+    return Go(ctx, request, Charge::REFUNDED);
+  }
   Coroutine Void(Context& ctx, const apps::Ids& request, apps::Nothing*) override {
     return Go(ctx, request, Charge::VOIDED);
   }
@@ -126,13 +129,15 @@ struct PaymentService final : Payment::CoroutineService {
     KeptCharge kept;
     absl::Status status = Read(s, order, &kept);
     const Charge::State from = kept.charge.state();
-    if (!status.ok() || from == to || (to == Charge::VOIDED && from == Charge::DECLINED)) return status;
+    if (!status.ok() || from == to || (to == Charge::VOIDED && from == Charge::DECLINED) ||
+        (to == Charge::CAPTURED && from == Charge::REFUNDED))
+      return status;
     if (from == Charge::NONE && to == Charge::VOIDED) {
       kept.charge.set_order(order);
       kept.charge.set_state(to);
       return Insert(s, kept);
     }
-    if (from != Charge::AUTHORISED)
+    if (from != (to == Charge::REFUNDED ? Charge::CAPTURED : Charge::AUTHORISED))
       return absl::FailedPreconditionError(
           Join("the payment of order ", order, " is ", Charge::State_Name(from)));
     return s.Execute("UPDATE charges SET state = ?2 WHERE order_id = ?1", {order, int{to}});
@@ -152,7 +157,7 @@ struct PaymentService final : Payment::CoroutineService {
   }
 
   std::vector<DeclaredPath> Paths() const override {
-    return {{"Authorise", {auth, transactions}}, {"Capture", {}}, {"Void", {}}, {"Get", {}}};
+    return {{"Authorise", {auth, transactions}}, {"Capture", {}}, {"Refund", {}}, {"Void", {}}, {"Get", {}}};
   }
 
   SqlDatabase& db;

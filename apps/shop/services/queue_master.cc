@@ -5,7 +5,8 @@
 //  1  `inventory` reserves the lines, `payment` authorises the total, `discounts` counts the use of a code.
 //  2  `orders` writes the decisions, in order: the decision of an order is this one write. Orders that commit get the next numbers.
 //  3  For COMMITTED orders: the total is captured, the lines are sold, the invoice is issued, the shipment created, and the basket
-//     loses what was bought. For REJECTED ones: all of 1 is taken back, also what may still come.
+//     loses what was bought. For REJECTED ones: all of 1 is taken back, also what may still come. For REFUNDED ones, which the queue has
+//     once more: the total is given back, and the lines are on hand again.
 //  4  `orders` notes that they are at their end, and the queue forgets them.
 //
 // Each call may be repeated, and an order has one answer for each. So a round that failed, or whose process died, begins again at 1. What 2
@@ -25,9 +26,9 @@ namespace curtail::shop {
 // An older order that was not decided is rejected: its customer does not expect it any more.
 constexpr int64_t kPatienceMs = 600'000;
 
-// The requests of a round, for its orders that committed or were rejected.
+// The requests of a round, for its orders by their decisions.
 struct RoundEnd {
-  apps::Ids committed, rejected, discounted;
+  apps::Ids committed, rejected, refunded, discounted;
   InvoiceOrders invoices;
   ShipmentOrders shipments;
   Bought bought;
@@ -60,21 +61,31 @@ struct QueueMasterService final : QueueMaster::CoroutineService {
     for (size_t i = 0; i < orders.size(); ++i)
       Sort(*orders[i], decided->decisions(static_cast<int>(i)), &end);
     rounds.fetch_add(1, std::memory_order_relaxed);
-    apps::Ids ended;
-    if (!end.rejected.ids().empty()) status = co_await Undo(ctx, end);
-    if (status.ok()) ended.MergeFrom(end.rejected);
-    absl::Status followed;
+    absl::Status undone, followed, returned;
+    if (!end.rejected.ids().empty()) undone = co_await Undo(ctx, end);
     if (!end.committed.ids().empty()) followed = co_await Follow(ctx, end);
-    if (followed.ok()) ended.MergeFrom(end.committed);
-    status.Update(followed);
-    if (ended.ids().empty()) co_return status;
+    if (!end.refunded.ids().empty()) returned = co_await GiveBack(ctx, end);
+    Decisions ended;
+    for (const Decision& decision : decided->decisions()) {
+      const absl::Status& refunds = decision.state() == Order::REFUNDED ? returned : undone;
+      if ((decision.state() == Order::COMMITTED ? followed : refunds).ok()) *ended.add_decisions() = decision;
+    }
+    undone.Update(followed);
+    undone.Update(returned);
+    if (ended.decisions().empty()) co_return undone;
     auto [finished] = co_await WhenAll(ctx, Ask(keeper, Orders::kFinish, ended));
     if (!finished.ok()) co_return finished.status();
-    done->MergeFrom(ended);
-    const int sold = followed.ok() ? end.committed.ids_size() : 0;
-    committed.fetch_add(static_cast<uint64_t>(sold), std::memory_order_relaxed);
-    rejected.fetch_add(static_cast<uint64_t>(ended.ids_size() - sold), std::memory_order_relaxed);
-    co_return status;
+    Note(ended, done);
+    co_return undone;
+  }
+
+  // Step 4.
+  void Note(const Decisions& ended, apps::Ids* done) {
+    for (const Decision& decision : ended.decisions()) {
+      done->add_ids(decision.order());
+      if (decision.state() == Order::COMMITTED) committed.fetch_add(1, std::memory_order_relaxed);
+      if (decision.state() == Order::REJECTED) rejected.fetch_add(1, std::memory_order_relaxed);
+    }
   }
 
   // Step 1.
@@ -144,6 +155,10 @@ struct QueueMasterService final : QueueMaster::CoroutineService {
   }
 
   static void Sort(const QueuedOrder& order, const Decision& decision, RoundEnd* end) {
+    if (decision.state() == Order::REFUNDED) {
+      end->refunded.add_ids(order.order());
+      return;
+    }
     const bool commits = decision.state() == Order::COMMITTED;
     (commits ? end->committed : end->rejected).add_ids(order.order());
     if (!commits) {
@@ -176,7 +191,7 @@ struct QueueMasterService final : QueueMaster::CoroutineService {
     co_return apps::FirstErrorOf(all);
   }
 
-  // Step 3 of the others.
+  // Step 3 of orders that are rejected.
   Coroutine Undo(Context& ctx, const RoundEnd& end) {
     auto all = co_await WhenAll(ctx, Ask(payment, Payment::kVoid, end.rejected),
                                 Ask(inventory, Inventory::kRelease, end.rejected));
@@ -184,6 +199,13 @@ struct QueueMasterService final : QueueMaster::CoroutineService {
     if (!status.ok() || end.discounted.ids().empty()) co_return status;
     auto [released] = co_await WhenAll(ctx, Ask(discounts, Discounts::kRelease, end.discounted));
     co_return released.status();
+  }
+
+  // Step 3 of orders that are refunded.
+  Coroutine GiveBack(Context& ctx, const RoundEnd& end) {
+    auto all = co_await WhenAll(ctx, Ask(payment, Payment::kRefund, end.refunded),
+                                Ask(inventory, Inventory::kTakeBack, end.refunded));
+    co_return apps::FirstErrorOf(all);
   }
 
   Coroutine State(Context&, const apps::Nothing&, QueueState* reply) override {

@@ -142,7 +142,7 @@ void ShopModelTest::JudgeBaskets(bool may_give_up) {
                     .certain = one.added,
                     .turn = {one.began, ++number}});
     }
-    if (one.last.state() == Order::COMMITTED)
+    if (one.last.number() > 0)
       basket.Did({.kind = Edit::Kind::kTake,
                   .lines = one.lines,
                   .span = {one.began, apps::Span::kOpen},

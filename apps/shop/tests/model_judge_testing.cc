@@ -60,7 +60,9 @@ ShopModelTest::Purchase* ShopModelTest::PurchaseOf(size_t user, const Order& ord
 }
 
 void ShopModelTest::FindOrders(size_t user) {
-  for (const Order& order : OrdersOf(user)) {
+  const std::vector<Order> orders = OrdersOf(user);
+  // The oldest first, as PurchaseOf() takes the oldest of several purchases that were refused alike.
+  for (const Order& order : orders | std::views::reverse) {
     EXPECT_NE(order.state(), Order::PLACED) << order.ShortDebugString();
     Purchase* const purchase = PurchaseOf(user, order);
     ASSERT_NE(purchase, nullptr) << "nobody has ordered " << order.ShortDebugString();
@@ -103,6 +105,11 @@ bool ShopModelTest::WasTold(const Purchase& purchase, uint64_t before) const {
   return std::ranges::any_of(purchase.told, [&](const Told& one) { return one.span.ended < before; });
 }
 
+bool ShopModelTest::WasTold(const Purchase& purchase, Order::State state, uint64_t before) const {
+  return std::ranges::any_of(purchase.told,
+                             [&](const Told& one) { return one.state == state && one.span.ended < before; });
+}
+
 void ShopModelTest::JudgeTold(const Purchase& purchase) const {
   const Order& last = purchase.last;
   if (last.id() == 0) {  // refused before an order was made
@@ -116,13 +123,17 @@ void ShopModelTest::JudgeTold(const Purchase& purchase) const {
   for (const Told& one : purchase.told) {
     if (one.state == Order::PLACED) continue;
     known = std::min(known, one.span.ended);
-    EXPECT_EQ(one.state, last.state()) << apps::StepsOf(one.span);
+    const bool before = last.state() == Order::REFUNDED && one.state == Order::COMMITTED;
+    EXPECT_TRUE(before || one.state == last.state()) << one.state << apps::StepsOf(one.span);
+    EXPECT_FALSE(before && one.number > 0 && WasTold(purchase, Order::REFUNDED, one.span.began))
+        << "it was refunded" << apps::StepsOf(one.span);
     EXPECT_TRUE(one.number == 0 || one.number == last.number()) << one.number << apps::StepsOf(one.span);
     EXPECT_TRUE(one.reason.empty() || one.reason == last.reason()) << one.reason << apps::StepsOf(one.span);
   }
   for (const Told& one : purchase.told)
     EXPECT_TRUE(one.state != Order::PLACED || one.span.began < known)
         << "it had ended" << apps::StepsOf(one.span);
+  EXPECT_TRUE(last.state() != Order::REFUNDED || purchase.refunded) << "nobody has refunded it";
   if (last.state() == Order::REJECTED)
     JudgeRefusal(&purchase, purchase.lines, purchase.code, last.reason(), {purchase.began, known});
   else EXPECT_LE(last.quote().total_cents(), kLimit) << "above the limit of the card";
@@ -161,9 +172,7 @@ std::pair<int64_t, int64_t> ShopModelTest::HeldIn(uint64_t product, apps::Span s
     const bool holds = one.last.id() != 0 && !Says(one.last.reason(), kTooFew);
     if (&one == but || line == one.lines.end() || !holds || one.began > span.ended) continue;
     held.first += line->second;
-    if (one.last.state() == Order::COMMITTED && std::ranges::any_of(one.told, [&](const Told& told) {
-          return told.state == Order::COMMITTED && told.span.ended < span.began;
-        }))
+    if (one.last.state() == Order::COMMITTED && WasTold(one, Order::COMMITTED, span.began))
       held.second += line->second;
   }
   return held;
@@ -185,7 +194,8 @@ void ShopModelTest::JudgeNumbers() const {
   uint64_t few = 0, last = 0;
   for (const Purchase& one : purchases_) {
     const std::string& reason = one.last.reason();
-    ++endings[one.last.id() == 0 ? "no order" : reason.substr(0, reason.find_first_of("0123456789("))];
+    const std::string state = one.last.id() == 0 ? "no order" : Order::State_Name(one.last.state());
+    ++endings[Join(state, " ", reason.substr(0, reason.find_first_of("0123456789(")))];
     if (one.last.number() == 0) continue;
     EXPECT_TRUE(numbered.emplace(one.last.number(), &one).second) << one.last.number() << " twice";
     few += one.code == kFewCode ? 1 : 0;
@@ -194,15 +204,15 @@ void ShopModelTest::JudgeNumbers() const {
   uint64_t latest = 0;  // the last step at which one of a lower number was placed
   for (const auto& [number, one] : numbered) {
     EXPECT_EQ(number, ++last) << "numbers have a gap";
-    const auto told =
-        std::ranges::min(one->told | std::views::transform([](const Told& of) {
-                           return of.state == Order::COMMITTED ? of.span.ended : apps::Span::kOpen;
-                         }));
+    const auto told = std::ranges::min(one->told | std::views::transform([](const Told& of) {
+                                         const bool bought =
+                                             of.state == Order::COMMITTED || of.state == Order::REFUNDED;
+                                         return bought ? of.span.ended : apps::Span::kOpen;
+                                       }));
     EXPECT_GT(told, latest) << "order " << number << " was told before one of a lower number was placed";
     latest = std::max(latest, one->began);
   }
-  for (const auto& [reason, count] : endings)
-    std::printf("%d purchases: %s\n", count, reason.empty() ? "committed" : reason.c_str());
+  for (const auto& [ending, count] : endings) std::printf("%d purchases: %s\n", count, ending.c_str());
 }
 
 void ShopModelTest::JudgeStock() const {
@@ -226,7 +236,7 @@ void ShopModelTest::JudgePapers(const Purchase& purchase) const {
   const std::string& token = TokenOf(purchase.user);
   const absl::Status issued = Send(&Shop::Stub::GetInvoice, token, request, &invoice);
   const absl::Status sent = Send(&Shop::Stub::TrackOrder, token, request, &shipment);
-  if (purchase.last.state() != Order::COMMITTED) {
+  if (purchase.last.number() == 0) {
     EXPECT_TRUE(absl::IsNotFound(issued)) << issued << invoice.ShortDebugString();
     EXPECT_TRUE(absl::IsNotFound(sent)) << sent << shipment.ShortDebugString();
     return;

@@ -4,8 +4,9 @@
 // room.
 //
 // Property, of all that they are told meanwhile (model_testing.h), and once the shop is idle:
-//  1. On hand and sold are what was delivered. No product is sold that is not there.
-//  2. An order is COMMITTED with one charge of what was shown, one invoice and one shipment, or REJECTED with none.
+//  1. On hand and sold, and not sent back, are what was delivered. No product is sold that is not there.
+//  2. An order is COMMITTED with one charge of what was shown, one invoice and one shipment, or REJECTED with none. A REFUNDED one has
+//     its charge and its products given back once.
 //  3. Numbers of orders and invoices have no gaps, and ascend in the order of the orders.
 //  4. A total is goods less discount and shipping, at prices that were valid when it was shown.
 //  5. A basket has what was acknowledged, once; an order takes what it has bought; a guest's basket becomes the user's.

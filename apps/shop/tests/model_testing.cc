@@ -29,6 +29,7 @@ void AddLines(const Counts& counts, google::protobuf::RepeatedPtrField<Line>* li
 
 void ShopModelTest::SetUp() {
   Start(/*config=*/{}, /*monolith=*/false, {Join("card_limit=", kLimit)});
+  clerk_ = Clerk();
   catalogue_ = Connect("catalogue"), inventory_ = Connect("inventory");
   const auto discounts = Connect("discounts");
   apps::Nothing nothing;
@@ -93,9 +94,9 @@ ShopModelTest::Did ShopModelTest::Act(Rng& rng) {
   if (what < 76) LookAtOrders(user);
   else if (what < 83) LookAtBasket(user);
   else if (what < 88) LookAtProduct(products_[rng.Below(kScarce)].id);
-  else if (what < 92) Trespass(rng, user);
+  else if (what < 90) Trespass(rng, user);
   else if (Purchase* const purchase = AnyPurchase(rng))
-    what < 94 ? Cancel(*purchase) : LookAtOrder(*purchase);
+    what < 92 ? Cancel(*purchase) : what < 97 ? Refund(*purchase) : LookAtOrder(*purchase);
   return Did::kOther;
 }
 
@@ -136,7 +137,8 @@ void ShopModelTest::Tell(Purchase& purchase, const Order& order, apps::Span span
   EXPECT_TRUE(purchase.id == 0 || purchase.id == order.id());
   purchase.id = order.id();
   purchase.told.push_back({order.state(), order.number(), order.reason(), span});
-  EXPECT_EQ(order.number() > 0, order.state() == Order::COMMITTED) << order.ShortDebugString();
+  EXPECT_EQ(order.number() > 0, order.state() == Order::COMMITTED || order.state() == Order::REFUNDED)
+      << order.ShortDebugString();
 }
 
 void ShopModelTest::TellRefused(Purchase& purchase, const absl::Status& why, apps::Span span) {
@@ -227,6 +229,36 @@ void ShopModelTest::Cancel(Purchase& purchase) {
   } else if (told.code() == StatusCode::kNotFound) {
     history_.Later([=, this, &purchase] { EXPECT_FALSE(WasTold(purchase, told.span.began)) << told.status; });
   }
+}
+
+// Two clerks may refund an order at once.
+void ShopModelTest::Refund(Purchase& purchase) {
+  OrderRequest request;
+  {
+    const std::lock_guard lock(mu_);
+    request.set_order(purchase.id);
+    purchase.refunded = true;
+  }
+  apps::AllAtOnce(2, history_.Step(), [&](Rng&, size_t) {
+    Order order;
+    const Operation told =
+        history_.Do([&] { return Send(&Shop::Stub::RefundOrder, clerk_, request, &order); },
+                    {StatusCode::kFailedPrecondition, StatusCode::kNotFound, StatusCode::kAborted});
+    if (told.ok()) {
+      EXPECT_EQ(order.state(), Order::REFUNDED) << order.ShortDebugString();
+      Tell(purchase, order, told.span);
+    } else if (told.outcome == Result::kRefused) {
+      const bool committed = told.code() == StatusCode::kAborted;
+      if (committed) {
+        const std::lock_guard lock(mu_);
+        purchase.told.push_back({Order::COMMITTED, 0, "", told.span});
+      }
+      history_.Later([=, this, &purchase] {
+        EXPECT_FALSE(WasTold(purchase, Order::REFUNDED, told.span.began)) << told.status;
+        EXPECT_TRUE(committed || !WasTold(purchase, Order::COMMITTED, told.span.began)) << told.status;
+      });
+    }
+  });
 }
 
 void ShopModelTest::LookAtOrder(Purchase& purchase) {

@@ -4,7 +4,8 @@
 //
 //  1  A purchase is the order of a quote, or a Buy() with a key. It is repeated until it has an answer, so it is one order, or it was
 //     refused before there was one.
-//  2  An order that ended one way is told so ever after, with one number or reason. Its quote is what its customer was shown.
+//  2  An order that ended one way is told so ever after, with one number or reason; a COMMITTED one until the clerk refunds it, and then
+//     REFUNDED. Its quote is what its customer was shown.
 //  3  An order is refused for its reason only: the stock may have lacked a product, the code may have been used up, the card is above
 //     its limit, or the customer has cancelled it.
 //  4  Each basket is explained by its owner's changes and by what its orders have taken (basket_history_testing.h).
@@ -76,8 +77,8 @@ class ShopModelTest : public ShopTest {
     uint64_t began = 0;  // the step at which it was placed
     // Guarded by mu_ while users act.
     std::vector<Told> told = {};
-    std::string refusal = {};  // of one whose id is not known
-    bool cancelled = false;    // somebody tried
+    std::string refusal = {};                  // of one whose id is not known
+    bool cancelled = false, refunded = false;  // somebody tried
     // By Buy(): the step of its answer, and whether all lines were put into the basket.
     uint64_t answered = 0;
     bool added = false;
@@ -120,6 +121,7 @@ class ShopModelTest : public ShopTest {
   Did Restock(Rng& rng);
   Did ChangeWishes(Rng& rng, size_t user);
   void Cancel(Purchase& purchase);
+  void Refund(Purchase& purchase);
   void LookAtOrder(Purchase& purchase);
   void LookAtOrders(size_t user);
   void LookAtBasket(size_t user);
@@ -146,6 +148,8 @@ class ShopModelTest : public ShopTest {
   void JudgePapers(const Purchase& purchase) const;
   void JudgeBaskets(bool may_give_up);
   bool WasTold(const Purchase& purchase, uint64_t before) const;
+  // Somebody was told so before a step.
+  bool WasTold(const Purchase& purchase, Order::State state, uint64_t before) const;
   // Of a product: what orders may hold in a span, and have bought for certain before it.
   std::pair<int64_t, int64_t> HeldIn(uint64_t product, apps::Span span, const Purchase* but = nullptr) const;
   // Of a product: what has come for certain before a span, and may have come by its end.
@@ -159,6 +163,7 @@ class ShopModelTest : public ShopTest {
   apps::Facts<Price> prices_;
   apps::Facts<UserProduct> wishes_;
   std::unique_ptr<Channel> catalogue_, inventory_;
+  std::string clerk_;  // its token
   std::mutex pricing_, mu_;
   Product priced_;  // guarded by pricing_ while users act
   // Guarded by mu_ while users act.

@@ -2,7 +2,7 @@
 //
 // Orders that a service leaves half way, as it dies, stands still, or has another clock. model_test.cc has random customers.
 //
-// Property: once the application is idle, each order is COMMITTED or REJECTED, and `shop audit` finds what follows from that, once.
+// Property: once the application is idle, each order is COMMITTED, REJECTED or REFUNDED, and `shop audit` finds what follows from that, once.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -12,6 +12,7 @@
 #include "apps/kit/testing/preload.h"
 #include "apps/shop/load/fill.h"
 #include "apps/shop/tests/shop_testing.h"
+#include "buying.curtail.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::shop {
@@ -110,6 +111,46 @@ TEST_F(OrdersLeft, InTheQueueMayBeCancelledAndHoldNothing) {
   ExpectAuditedWhenIdle();
   EXPECT_EQ(AvailableOf(products_[0].id), kStock);
   EXPECT_TRUE(absl::IsFailedPrecondition(Place(0, quote.id(), &order))) << "it stays cancelled";
+}
+
+// A step of the refund, or the queue, stands still. The sender of the step dies, and the service that has decided.
+TEST_F(OrdersLeft, ToBeRefundedAreByNewProcesses) {
+  const std::string clerk = Clerk();
+  const auto orders = Connect("orders");
+  for (const char* service : {"inventory", "payment", "order-queue"}) {
+    Order order;
+    ASSERT_TRUE(Buy(PurchaseOf(1, {LineOf(products_[0].id, 2)}), &order).ok());
+    ExpectAuditedWhenIdle();
+    app_->Stall(service);
+    const absl::Status refunded = Refund(clerk, order.id(), &order);
+    ASSERT_TRUE(refunded.ok()) << service << ": " << refunded;
+    Decisions late;
+    late.add_decisions()->set_order(order.id());
+    late.mutable_decisions(0)->set_state(Order::COMMITTED);
+    apps::Nothing nothing;
+    Context ctx(kMaxTestWait);
+    ASSERT_TRUE(Orders::Stub(orders.get()).Finish(ctx, late, &nothing).ok());
+    for (const char* died : {"queue-master", "orders"}) app_->Kill(died);
+    app_->GoOn(service);
+    for (const char* died : {"queue-master", "orders"}) ASSERT_TRUE(app_->Restart(died).ok());
+    ExpectAuditedWhenIdle();
+    EXPECT_EQ(OrderOf(1, order.id()).state(), Order::REFUNDED) << service;
+    EXPECT_EQ(AvailableOf(products_[0].id), kStock) << service;
+  }
+}
+
+TEST_F(OrdersLeft, JustCommittedAreRefundedLater) {
+  app_->Stall("invoice");
+  Order order;
+  ASSERT_TRUE(Buy(PurchaseOf(0, {LineOf(products_[0].id, 2)}), &order).ok());
+  ASSERT_EQ(Decided(0, order.id()).state(), Order::COMMITTED);
+  const std::string clerk = Clerk();
+  EXPECT_TRUE(absl::IsAborted(Refund(clerk, order.id(), &order)));
+  app_->GoOn("invoice");
+  ExpectAuditedWhenIdle();
+  EXPECT_TRUE(Refund(clerk, order.id(), &order).ok());
+  ExpectAuditedWhenIdle();
+  EXPECT_EQ(AvailableOf(products_[0].id), kStock);
 }
 
 TEST_F(OrdersLeft, BehindTheirTimeAreQuotedAgainOrRejected) {

@@ -6,6 +6,8 @@
 #include <cstdlib>
 
 #include "apps/kit/testing/filled_files.h"
+#include "apps/shop/common/clerk.h"
+#include "apps/shop/data.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::shop {
@@ -95,6 +97,19 @@ absl::Status ShopTest::Place(size_t user, uint64_t quote, Order* order, const st
   Context ctx(patience);
   if (!key.empty()) ctx.AddMetadata("idempotency-key", key);
   return shop().PlaceOrder(ctx, request, order);
+}
+
+absl::Status ShopTest::Refund(const std::string& token, uint64_t order, Order* reply) const {
+  OrderRequest request;
+  request.set_token(token), request.set_order(order);
+  Context ctx(kMaxTestWait);
+  return shop().RefundOrder(ctx, request, reply);
+}
+
+std::string ShopTest::Clerk() const {
+  const auto token = ClerkToken({.application = kApplication, .folder = Folder()}, /*hours=*/1);
+  EXPECT_TRUE(token.ok()) << token.status();
+  return token.ok() ? *token : "";
 }
 
 absl::Status ShopTest::Add(size_t user, uint64_t product, uint32_t count, Basket* basket,

@@ -54,6 +54,7 @@ class ShopTest : public testing::Test {
   absl::Status MakeQuote(const QuoteRequest& request, Quote* quote) const;
   absl::Status Place(size_t user, uint64_t quote, Order* order, const std::string& key = {},
                      Nanos patience = kMaxTestWait) const;
+  absl::Status Refund(const std::string& token, uint64_t order, Order* reply) const;
   absl::Status Add(size_t user, uint64_t product, uint32_t count, Basket* basket, const std::string& key = {},
                    Nanos patience = kMaxTestWait) const;
 
@@ -64,6 +65,8 @@ class ShopTest : public testing::Test {
   int64_t AvailableOf(uint64_t product) const;
   // Once the order is decided.
   Order Decided(size_t user, uint64_t order) const;
+  // A token of the clerk.
+  std::string Clerk() const;
   // Returns how `shop audit` exits.
   int Audited(bool quiet = false) const;
   // Waits until all orders are at their end.

@@ -73,6 +73,7 @@ def use(address):
     assert invoice["number"] == order["number"] and invoice["quote"] == order["quote"], invoice
     until(lambda: not rest(address, "GET", "/v1/basket", token=token)[1].get("lines"))
     assert rest(address, "GET", "/v1/orders", token=token)[1]["orders"] == [order]
+    assert rest(address, "POST", f"/v1/orders/{order['id']}/refund", {}, token)[0] == 403, "the clerk refunds"
     bob = rest(address, "POST", "/v1/users", {"name": "bob", "password": "a password"})[1]["token"]
     for path in ("", "/invoice", "/shipment"):
         assert rest(address, "GET", f"/v1/orders/{order['id']}{path}", token=bob)[0] == 404, "another's"

@@ -138,6 +138,10 @@ func (p *payment) Capture(ctx context.Context, orders *appspb.Ids) (*appspb.Noth
 	return p.move(ctx, orders, pb.Charge_CAPTURED)
 }
 
+func (p *payment) Refund(ctx context.Context, orders *appspb.Ids) (*appspb.Nothing, error) {
+	return p.move(ctx, orders, pb.Charge_REFUNDED)
+}
+
 func (p *payment) Void(ctx context.Context, orders *appspb.Ids) (*appspb.Nothing, error) {
 	return p.move(ctx, orders, pb.Charge_VOIDED)
 }
@@ -155,13 +159,18 @@ func (p *payment) move(ctx context.Context, orders *appspb.Ids, to pb.Charge_Sta
 func moveOne(tx *sql.Tx, order uint64, to pb.Charge_State) error {
 	kept, err := readCharge(tx, order)
 	from := kept.charge.GetState()
-	if err != nil || from == to || to == pb.Charge_VOIDED && from == pb.Charge_DECLINED {
+	if err != nil || from == to || to == pb.Charge_VOIDED && from == pb.Charge_DECLINED ||
+		to == pb.Charge_CAPTURED && from == pb.Charge_REFUNDED {
 		return err
 	}
 	if from == pb.Charge_NONE && to == pb.Charge_VOIDED {
 		return insertCharge(tx, keptCharge{charge: &pb.Charge{Order: order, State: to}})
 	}
-	if from != pb.Charge_AUTHORISED {
+	before := pb.Charge_AUTHORISED
+	if to == pb.Charge_REFUNDED {
+		before = pb.Charge_CAPTURED
+	}
+	if from != before {
 		return status.Errorf(codes.FailedPrecondition, "the payment of order %d is %v", order, from)
 	}
 	_, err = tx.Exec("UPDATE charges SET state = ?2 WHERE order_id = ?1", int64(order), int(to))

@@ -156,6 +156,11 @@ class FrontEnd {
     return { changed: true };
   }
 
+  RefundOrder({ order }, call, caller) {
+    this.checkClerk(caller);
+    return this.orders.Refund({ order });
+  }
+
   async PutDiscount({ discount }, call, caller) {
     this.checkClerk(caller);
     await this.discounts.Put(discount ?? {});
