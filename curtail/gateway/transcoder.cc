@@ -143,23 +143,28 @@ std::string DecodeQuery(std::string_view text) {
   return DecodePath(spaced, false);
 }
 
+// Takes what stands before the first `end` from the text, and `end`; all if there is none.
+std::string_view CutAt(char end, std::string_view* text) {
+  const size_t at = text->find(end);
+  const std::string_view part = text->substr(0, at);
+  *text = at == std::string_view::npos ? std::string_view() : text->substr(at + 1);
+  return part;
+}
+
 absl::Status SetFromQuery(pb::Message& message, const Route& route, std::string_view query) {
   for (size_t fields = 0; !query.empty(); ++fields) {
     if (fields == kMaxQueryFields) {
       return absl::InvalidArgumentError(Join("a query of more than ", kMaxQueryFields, " fields"));
     }
-    const size_t end = std::min(query.find('&'), query.size());
-    const std::string_view part = query.substr(0, end);
-    query.remove_prefix(std::min(end + 1, query.size()));
-    if (part.empty()) continue;
-    const size_t equals = std::min(part.find('='), part.size());
-    const std::string name = DecodeQuery(part.substr(0, equals));
+    std::string_view text = CutAt('&', &query);
+    if (text.empty()) continue;
+    const std::string name = DecodeQuery(CutAt('=', &text));
     const bool of_body = name == route.body || name.starts_with(Join(route.body, "."));
     if (!route.body.empty() && of_body) {
       return absl::InvalidArgumentError(Join("field ", name, " is the body's"));
     }
-    const std::string value = DecodeQuery(part.substr(std::min(equals + 1, part.size())));
-    if (absl::Status status = internal::SetField(message, name, value); !status.ok()) return status;
+    if (absl::Status status = internal::SetField(message, name, DecodeQuery(text)); !status.ok())
+      return status;
   }
   return absl::OkStatus();
 }
