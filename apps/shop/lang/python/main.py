@@ -52,8 +52,8 @@ def best(items, scores, count):
 
 
 def dots(rows, other):
-    """The products of rows with a row, as C++ has them: of floats, summed as doubles."""
-    return numpy.sum((rows * other).astype(numpy.float64), axis=1)
+    """The products of rows with a row, as C++ has them: of floats, summed as doubles from first to last. numpy.sum takes another order."""
+    return numpy.cumsum((rows * other).astype(numpy.float64), axis=1)[:, -1]
 
 
 def similar(items, appeal, given, count):
