@@ -60,8 +60,9 @@ class AppUnderTest {
   // Restarts it with a full disk, or under another program.
   absl::Status Restart(const std::string& service, const Launch& launch, int instance = kAll);
 
-  // Waits until no curtail service that runs has a call open. Errors: DEADLINE_EXCEEDED, with the
-  // name of one that has; as a call. REQUIRES: AppOptions::admin.
+  // Waits until no curtail service that runs has a call open. It does not see variants without an
+  // admin port. Errors: DEADLINE_EXCEEDED, with the name of a service that has one; as a call.
+  // REQUIRES: AppOptions::admin.
   absl::Status AwaitQuiet(Deadline deadline) const;
   // Drains and ends all, callers first. Errors: INTERNAL, of an instance that did not end well,
   // unless Kill() ended it.
