@@ -57,7 +57,8 @@ def dots(rows, other):
 
 
 def similar(items, appeal, given, count):
-    places = [place for place in (int(numpy.searchsorted(items, item)) for item in given) if place < len(items) and items[place] in given]
+    found = ((item, int(numpy.searchsorted(items, item))) for item in given)
+    places = [place for item, place in found if place < len(items) and items[place] == item]
     if not places:
         return []
     sums, squares = numpy.zeros(len(items)), dots(appeal, appeal)
