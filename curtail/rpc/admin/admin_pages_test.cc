@@ -17,7 +17,7 @@
 #include "curtail/observe/http_admin_testing.h"
 #include "curtail/rpc/admin/server_metrics.h"
 #include "curtail/rpc/rpc_testing.h"
-#include "curtail/rpc/server/method_table.h"
+#include "curtail/rpc/server/parts/method_table.h"
 #include "nlohmann/json.hpp"
 
 namespace curtail {

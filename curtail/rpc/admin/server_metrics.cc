@@ -10,7 +10,7 @@
 #include "curtail/base/boundary.h"
 #include "curtail/base/internal/connection_counts.h"
 #include "curtail/observe/metrics/metrics_process.h"
-#include "curtail/rpc/server/method_table.h"
+#include "curtail/rpc/server/parts/method_table.h"
 
 namespace curtail::internal {
 namespace {

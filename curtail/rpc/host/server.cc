@@ -5,8 +5,8 @@
 
 #include "curtail/rpc/admin/admin_pages.h"
 #include "curtail/rpc/admin/admin_service.h"
-#include "curtail/rpc/server/builtin_services.h"
-#include "curtail/rpc/server/call_tracer.h"
+#include "curtail/rpc/server/builtin/builtin_services.h"
+#include "curtail/rpc/server/observe/call_tracer.h"
 #include "curtail/rpc/server/server_core.h"
 
 namespace curtail {

@@ -8,8 +8,8 @@
 
 #include "curtail/base/clock.h"
 #include "curtail/base/mutex.h"
-#include "curtail/rpc/server/server_parts.h"
-#include "curtail/rpc/server/timer_clock.h"
+#include "curtail/rpc/server/parts/server_parts.h"
+#include "curtail/rpc/server/parts/timer_clock.h"
 
 namespace curtail::internal {
 

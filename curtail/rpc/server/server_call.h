@@ -16,7 +16,7 @@
 #include "curtail/exec/task.h"
 #include "curtail/rpc/call/observed_call.h"
 #include "curtail/rpc/context.h"
-#include "curtail/rpc/server/server_parts.h"
+#include "curtail/rpc/server/parts/server_parts.h"
 #include "curtail/rpc/service.h"
 #include "curtail/rpc/transport/connection.h"
 #include "curtail/wire/session.h"

@@ -12,8 +12,8 @@
 
 #include "absl/status/status.h"
 #include "curtail/exec/poller.h"
-#include "curtail/rpc/server/server_parts.h"
-#include "curtail/rpc/server/timer_clock.h"
+#include "curtail/rpc/server/parts/server_parts.h"
+#include "curtail/rpc/server/parts/timer_clock.h"
 #include "curtail/rpc/transport/connection.h"
 #include "curtail/rpc/transport/peer_identity.h"
 

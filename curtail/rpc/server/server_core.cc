@@ -29,7 +29,7 @@
 #include "curtail/exec/internal/fifo_order.h"
 #include "curtail/exec/internal/priority_gate.h"
 #include "curtail/exec/internal/spin_budget.h"
-#include "curtail/rpc/server/profile_file.h"
+#include "curtail/rpc/server/adaptation/profile_file.h"
 #include "curtail/rpc/server/server_connection.h"
 #include "curtail/wire/metadata.h"
 

@@ -13,11 +13,11 @@
 #include "curtail/exec/executor.h"
 #include "curtail/rpc/call/response_receiver.h"
 #include "curtail/rpc/server.h"
-#include "curtail/rpc/server/adaptation.h"
-#include "curtail/rpc/server/fence_limits.h"
+#include "curtail/rpc/server/adaptation/adaptation.h"
+#include "curtail/rpc/server/fence/fence_limits.h"
 #include "curtail/rpc/server/housekeeper.h"
-#include "curtail/rpc/server/listener.h"
-#include "curtail/rpc/server/server_parts.h"
+#include "curtail/rpc/server/parts/listener.h"
+#include "curtail/rpc/server/parts/server_parts.h"
 
 namespace curtail::internal {
 

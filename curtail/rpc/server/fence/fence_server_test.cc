@@ -11,7 +11,7 @@
 
 #include "curtail/fence/path_class.h"
 #include "curtail/rpc/call/server_fence.h"
-#include "curtail/rpc/server/fence_server_testing.h"
+#include "curtail/rpc/server/fence/fence_server_testing.h"
 
 namespace curtail {
 namespace {

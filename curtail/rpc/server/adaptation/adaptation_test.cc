@@ -5,7 +5,7 @@
 
 #include "curtail/base/cpus.h"
 #include "curtail/rpc/admin/admin_testing.h"
-#include "curtail/rpc/server/adaptation_testing.h"
+#include "curtail/rpc/server/adaptation/adaptation_testing.h"
 
 namespace curtail {
 namespace {

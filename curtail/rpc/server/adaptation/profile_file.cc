@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curtail/rpc/server/profile_file.h"
+#include "curtail/rpc/server/adaptation/profile_file.h"
 
 #include <algorithm>
 #include <string>

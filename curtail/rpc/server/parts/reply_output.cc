@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curtail/rpc/server/reply_output.h"
+#include "curtail/rpc/server/parts/reply_output.h"
 
 #include <atomic>
 #include <utility>

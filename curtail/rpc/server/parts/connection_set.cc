@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curtail/rpc/server/connection_set.h"
+#include "curtail/rpc/server/parts/connection_set.h"
 
 #include <utility>
 

@@ -6,7 +6,7 @@
 #include "curtail/rpc/call/message_bytes.h"
 #include "curtail/rpc/interceptor.h"
 #include "curtail/rpc/mid_tier_testing.h"
-#include "curtail/rpc/server/builtin_services.h"
+#include "curtail/rpc/server/builtin/builtin_services.h"
 #include "curtail/rpc/stream.h"
 
 namespace curtail {

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "curtail/rpc/admin/admin_testing.h"
-#include "curtail/rpc/server/adaptation_testing.h"
+#include "curtail/rpc/server/adaptation/adaptation_testing.h"
 
 namespace curtail {
 namespace {

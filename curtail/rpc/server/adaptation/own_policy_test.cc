@@ -2,7 +2,7 @@
 //
 // Servers under policies that their program brings along.
 #include "curtail/adapt/policy_kind.h"
-#include "curtail/rpc/server/adaptation_testing.h"
+#include "curtail/rpc/server/adaptation/adaptation_testing.h"
 
 extern const curtail::PolicyKind kTwoStepPolicy;  // tests/install_consumer
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curtail/rpc/server/timer_clock.h"
+#include "curtail/rpc/server/parts/timer_clock.h"
 
 #include <sys/epoll.h>
 #include <sys/timerfd.h>

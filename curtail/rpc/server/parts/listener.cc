@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curtail/rpc/server/listener.h"
+#include "curtail/rpc/server/parts/listener.h"
 
 #include <fcntl.h>
 #include <sys/epoll.h>

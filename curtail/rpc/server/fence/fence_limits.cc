@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curtail/rpc/server/fence_limits.h"
+#include "curtail/rpc/server/fence/fence_limits.h"
 
 #include "curtail/exec/executor.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curtail/rpc/server/builtin_services.h"
+#include "curtail/rpc/server/builtin/builtin_services.h"
 
 #include <algorithm>
 #include <list>

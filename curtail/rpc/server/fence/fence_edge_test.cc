@@ -7,7 +7,7 @@
 #include <atomic>
 #include <string>
 
-#include "curtail/rpc/server/fence_server_testing.h"
+#include "curtail/rpc/server/fence/fence_server_testing.h"
 
 namespace curtail {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curtail/rpc/server/adaptation.h"
+#include "curtail/rpc/server/adaptation/adaptation.h"
 
 #include <algorithm>
 #include <utility>

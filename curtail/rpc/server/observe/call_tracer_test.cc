@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The spans of calls, as the page /traces has them, and the context that child calls carry.
-#include "curtail/rpc/server/call_tracer.h"
+#include "curtail/rpc/server/observe/call_tracer.h"
 
 #include <gmock/gmock.h>
 

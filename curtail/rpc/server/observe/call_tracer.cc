@@ -13,7 +13,7 @@
 //
 // The spans of child calls have ids by the request's id and the child's ordinal, so that nothing need be kept of a call
 // between the moment when it leaves and its answer.
-#include "curtail/rpc/server/call_tracer.h"
+#include "curtail/rpc/server/observe/call_tracer.h"
 
 #include <algorithm>
 #include <array>

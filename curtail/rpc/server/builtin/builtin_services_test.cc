@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Health checks; reflection_test.cc has reflection.
-#include "curtail/rpc/server/builtin_services.h"
+#include "curtail/rpc/server/builtin/builtin_services.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curtail/rpc/server/method_table.h"
+#include "curtail/rpc/server/parts/method_table.h"
 
 #include <utility>
 

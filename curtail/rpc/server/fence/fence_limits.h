@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "curtail/fence/class_limits.h"
-#include "curtail/rpc/server/timer_clock.h"
+#include "curtail/rpc/server/parts/timer_clock.h"
 
 namespace curtail {
 

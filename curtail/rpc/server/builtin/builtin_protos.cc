@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The interfaces of the built-in services as gRPC defines them: names and numbers are the protocol's.
-#include "curtail/rpc/server/builtin_services.h"
+#include "curtail/rpc/server/builtin/builtin_services.h"
 
 namespace curtail::internal {
 

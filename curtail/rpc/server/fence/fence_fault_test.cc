@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "curtail/rpc/server/fence_server_testing.h"
+#include "curtail/rpc/server/fence/fence_server_testing.h"
 #include "curtail/rpc/transport/transport_testing.h"
 
 namespace curtail {

@@ -19,12 +19,12 @@
 #include "curtail/rpc/call/refusal.h"
 #include "curtail/rpc/call/server_fence.h"
 #include "curtail/rpc/server.h"
-#include "curtail/rpc/server/connection_set.h"
-#include "curtail/rpc/server/limit_counters.h"
-#include "curtail/rpc/server/method_table.h"
-#include "curtail/rpc/server/reply_output.h"
-#include "curtail/rpc/server/request_places.h"
-#include "curtail/rpc/server/timer_clock.h"
+#include "curtail/rpc/server/parts/connection_set.h"
+#include "curtail/rpc/server/parts/limit_counters.h"
+#include "curtail/rpc/server/parts/method_table.h"
+#include "curtail/rpc/server/parts/reply_output.h"
+#include "curtail/rpc/server/parts/request_places.h"
+#include "curtail/rpc/server/parts/timer_clock.h"
 #include "curtail/wire/session.h"
 
 namespace curtail::internal {

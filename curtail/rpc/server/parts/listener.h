@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "curtail/base/mutex.h"
 #include "curtail/exec/poller.h"
-#include "curtail/rpc/server/timer_clock.h"
+#include "curtail/rpc/server/parts/timer_clock.h"
 #include "curtail/rpc/transport/socket.h"
 
 namespace curtail::internal {

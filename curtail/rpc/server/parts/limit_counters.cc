@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curtail/rpc/server/limit_counters.h"
+#include "curtail/rpc/server/parts/limit_counters.h"
 
 #include <chrono>
 

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "curtail/rpc/server/fence_services_testing.h"
+#include "curtail/rpc/server/fence/fence_services_testing.h"
 
 namespace curtail {
 
