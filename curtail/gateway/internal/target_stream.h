@@ -11,8 +11,8 @@
 #include "curtail/base/clock.h"
 #include "curtail/base/timer_heap.h"
 #include "curtail/rpc/channel.h"
-#include "curtail/rpc/client/client_call.h"
-#include "curtail/rpc/client/client_connection.h"
+#include "curtail/rpc/client/connection/client_call.h"
+#include "curtail/rpc/client/connection/client_connection.h"
 
 namespace curtail::gateway::internal {
 

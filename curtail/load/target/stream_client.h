@@ -12,7 +12,7 @@
 
 #include "curtail/base/timer_heap.h"
 #include "curtail/load/target/grpc_client.h"
-#include "curtail/rpc/client/client_connection.h"
+#include "curtail/rpc/client/connection/client_connection.h"
 
 namespace curtail::internal {
 

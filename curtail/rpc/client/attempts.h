@@ -12,9 +12,9 @@
 #include "absl/status/statusor.h"
 #include "curtail/base/clock.h"
 #include "curtail/rpc/call/call_metadata.h"
-#include "curtail/rpc/client/client_call.h"
 #include "curtail/rpc/client/config/idempotent_methods.h"
 #include "curtail/rpc/client/config/service_config.h"
+#include "curtail/rpc/client/connection/client_call.h"
 
 namespace curtail::internal {
 

@@ -10,8 +10,8 @@
 #include "curtail/base/clock.h"
 #include "curtail/base/strings.h"
 #include "curtail/rpc/client/attempts.h"
-#include "curtail/rpc/client/client_call.h"
 #include "curtail/rpc/client/config/service_config.h"
+#include "curtail/rpc/client/connection/client_call.h"
 
 namespace curtail {
 namespace {

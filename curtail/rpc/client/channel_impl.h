@@ -11,11 +11,11 @@
 #include "curtail/rpc/call/lane.h"
 #include "curtail/rpc/channel.h"
 #include "curtail/rpc/client/attempts.h"
-#include "curtail/rpc/client/client_connection.h"
+#include "curtail/rpc/client/connection/client_connection.h"
 #include "curtail/rpc/client/hedging.h"
-#include "curtail/rpc/client/name_lookups.h"
-#include "curtail/rpc/client/servers.h"
-#include "curtail/rpc/client/subchannel.h"
+#include "curtail/rpc/client/servers/name_lookups.h"
+#include "curtail/rpc/client/servers/servers.h"
+#include "curtail/rpc/client/servers/subchannel.h"
 #include "curtail/rpc/stream/held_messages.h"
 
 namespace curtail {

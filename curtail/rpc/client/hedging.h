@@ -14,7 +14,7 @@
 #include "curtail/base/mutex.h"
 #include "curtail/rpc/channel.h"
 #include "curtail/rpc/client/attempts.h"
-#include "curtail/rpc/client/client_call.h"
+#include "curtail/rpc/client/connection/client_call.h"
 
 namespace curtail::internal {
 

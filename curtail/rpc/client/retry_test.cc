@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "curtail/rpc/client/channel_impl.h"
-#include "curtail/rpc/client/many_servers_testing.h"
+#include "curtail/rpc/client/servers/many_servers_testing.h"
 #include "curtail/rpc/coroutine.h"
 #include "curtail/rpc/mid_tier_testing.h"
 #include "curtail/rpc/retries.h"

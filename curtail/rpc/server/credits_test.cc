@@ -6,7 +6,7 @@
 #include <deque>
 #include <thread>
 
-#include "curtail/rpc/client/credit_queue.h"
+#include "curtail/rpc/client/connection/credit_queue.h"
 #include "curtail/rpc/mid_tier_testing.h"
 
 namespace curtail {

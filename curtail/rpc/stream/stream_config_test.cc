@@ -5,7 +5,7 @@
 
 #include <thread>
 
-#include "curtail/rpc/client/many_servers_testing.h"
+#include "curtail/rpc/client/servers/many_servers_testing.h"
 #include "curtail/rpc/stream/async_stream_testing.h"
 
 namespace curtail {

@@ -11,7 +11,7 @@
 
 #include "curtail/base/strings.h"
 #include "curtail/base/temp_dir_testing.h"
-#include "curtail/rpc/client/subchannel.h"
+#include "curtail/rpc/client/servers/subchannel.h"
 
 namespace curtail::internal {
 namespace {

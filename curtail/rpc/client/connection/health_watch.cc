@@ -12,7 +12,7 @@
 //  H6  Waiting threads move the bytes, so a watch is heard when a thread uses its poller. Calls that find no server look
 //      at those of their own poller (Servers::LookAtHealth), and now and then so does one that found another server.
 //  H7  The watch ends with the goodbye of either side, or it would keep the connection open.
-#include "curtail/rpc/client/health_watch.h"
+#include "curtail/rpc/client/connection/health_watch.h"
 
 #include "curtail/rpc/call/message_bytes.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curtail/rpc/client/outgoing_interception.h"
+#include "curtail/rpc/client/connection/outgoing_interception.h"
 
 #include <algorithm>
 #include <utility>

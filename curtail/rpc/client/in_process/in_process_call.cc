@@ -24,8 +24,8 @@
 #include "curtail/rpc/call/outcome.h"
 #include "curtail/rpc/call/refusal.h"
 #include "curtail/rpc/client/channel_impl.h"
+#include "curtail/rpc/client/connection/outgoing_interception.h"
 #include "curtail/rpc/client/in_process_call.h"
-#include "curtail/rpc/client/outgoing_interception.h"
 #include "google/protobuf/message_lite.h"
 
 namespace curtail {

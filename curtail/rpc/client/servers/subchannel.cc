@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curtail/rpc/client/subchannel.h"
+#include "curtail/rpc/client/servers/subchannel.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curtail/rpc/client/credit_queue.h"
+#include "curtail/rpc/client/connection/credit_queue.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "curtail/rpc/client/client_call.h"
+#include "curtail/rpc/client/connection/client_call.h"
 
 namespace curtail::internal {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curtail/rpc/client/credit_queue.h"
+#include "curtail/rpc/client/connection/credit_queue.h"
 
 #include <gtest/gtest.h>
 
 #include <deque>
 
-#include "curtail/rpc/client/client_call.h"
+#include "curtail/rpc/client/connection/client_call.h"
 
 namespace curtail::internal {
 namespace {

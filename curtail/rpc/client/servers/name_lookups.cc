@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curtail/rpc/client/name_lookups.h"
+#include "curtail/rpc/client/servers/name_lookups.h"
 
 #include <algorithm>
 #include <utility>

@@ -13,8 +13,8 @@
 #include "absl/status/statusor.h"
 #include "curtail/base/mutex.h"
 #include "curtail/rpc/client/balancer/balancer.h"
-#include "curtail/rpc/client/name_lookups.h"
-#include "curtail/rpc/client/subchannel.h"
+#include "curtail/rpc/client/servers/name_lookups.h"
+#include "curtail/rpc/client/servers/subchannel.h"
 #include "curtail/rpc/resolver.h"
 #include "curtail/wire/metadata.h"
 

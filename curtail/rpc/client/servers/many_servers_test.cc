@@ -2,7 +2,7 @@
 //
 // Channels to several servers, of which some stop, come back, are added and removed. Property: no call is lost, in any
 // form and under any model, as long as one server is up and those that stop let their requests end.
-#include "curtail/rpc/client/many_servers_testing.h"
+#include "curtail/rpc/client/servers/many_servers_testing.h"
 
 #include <gmock/gmock.h>
 

@@ -9,8 +9,8 @@
 #include "absl/status/status.h"
 #include "curtail/base/clock.h"
 #include "curtail/base/mutex.h"
-#include "curtail/rpc/client/backoff.h"
 #include "curtail/rpc/client/balancer/balancer.h"
+#include "curtail/rpc/client/connection/backoff.h"
 
 namespace curtail::internal {
 

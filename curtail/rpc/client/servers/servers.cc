@@ -26,7 +26,7 @@
 //
 // A place whose poller makes no more calls keeps its list, and connections to servers that are gone stay open until
 // these close them. No thread watches it that could do better.
-#include "curtail/rpc/client/servers.h"
+#include "curtail/rpc/client/servers/servers.h"
 
 #include <algorithm>
 #include <unordered_map>

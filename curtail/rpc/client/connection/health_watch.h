@@ -8,8 +8,8 @@
 #include <atomic>
 #include <string>
 
-#include "curtail/rpc/client/client_call.h"
-#include "curtail/rpc/client/connection_slot.h"
+#include "curtail/rpc/client/connection/client_call.h"
+#include "curtail/rpc/client/connection/connection_slot.h"
 
 namespace curtail::internal {
 

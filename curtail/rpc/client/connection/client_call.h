@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "curtail/base/clock.h"
 #include "curtail/exec/internal/recycler.h"
-#include "curtail/rpc/client/outgoing_interception.h"
+#include "curtail/rpc/client/connection/outgoing_interception.h"
 #include "curtail/rpc/context.h"
 #include "curtail/rpc/transport/connection.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "curtail/base/strings.h"
-#include "curtail/rpc/client/client_connection.h"
+#include "curtail/rpc/client/connection/client_connection.h"
 
 namespace curtail::internal {
 

@@ -14,10 +14,10 @@
 #include "curtail/base/clock.h"
 #include "curtail/base/internal/connection_counts.h"
 #include "curtail/base/mutex.h"
-#include "curtail/rpc/client/client_call.h"
-#include "curtail/rpc/client/connection_slot.h"
-#include "curtail/rpc/client/credit_queue.h"
-#include "curtail/rpc/client/health_watch.h"
+#include "curtail/rpc/client/connection/client_call.h"
+#include "curtail/rpc/client/connection/connection_slot.h"
+#include "curtail/rpc/client/connection/credit_queue.h"
+#include "curtail/rpc/client/connection/health_watch.h"
 #include "curtail/rpc/transport/connection.h"
 
 namespace curtail::internal {

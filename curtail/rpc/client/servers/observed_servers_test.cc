@@ -10,7 +10,7 @@
 #include <mutex>
 #include <thread>
 
-#include "curtail/rpc/client/many_servers_testing.h"
+#include "curtail/rpc/client/servers/many_servers_testing.h"
 #include "curtail/rpc/load_reporter.h"
 #include "curtail/rpc/stream.h"
 

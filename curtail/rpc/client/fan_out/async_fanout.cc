@@ -18,7 +18,7 @@
 
 #include "curtail/exec/executor.h"
 #include "curtail/rpc/call/response_receiver.h"
-#include "curtail/rpc/client/fanout.h"
+#include "curtail/rpc/client/fan_out/fanout.h"
 #include "curtail/rpc/client/in_process_call.h"
 
 namespace curtail::internal {

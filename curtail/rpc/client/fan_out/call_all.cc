@@ -16,7 +16,7 @@
 #include "curtail/exec/receiver.h"
 #include "curtail/rpc/async.h"
 #include "curtail/rpc/channel.h"
-#include "curtail/rpc/client/fanout.h"
+#include "curtail/rpc/client/fan_out/fanout.h"
 #include "curtail/rpc/client/in_process_call.h"
 #include "curtail/rpc/context.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curtail/rpc/client/fanout.h"
+#include "curtail/rpc/client/fan_out/fanout.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curtail/rpc/client/connection_slot.h"
+#include "curtail/rpc/client/connection/connection_slot.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "curtail/rpc/client/client_connection.h"
+#include "curtail/rpc/client/connection/client_connection.h"
 
 namespace curtail::internal {
 

@@ -13,8 +13,8 @@
 #include "curtail/base/mutex.h"
 #include "curtail/exec/address.h"
 #include "curtail/rpc/channel.h"
-#include "curtail/rpc/client/client_connection.h"
-#include "curtail/rpc/client/poller_table.h"
+#include "curtail/rpc/client/connection/client_connection.h"
+#include "curtail/rpc/client/servers/poller_table.h"
 
 namespace curtail::internal {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curtail/rpc/client/client_connection.h"
+#include "curtail/rpc/client/connection/client_connection.h"
 
 #include <algorithm>
 #include <utility>
