@@ -6,7 +6,7 @@
    folder above the rooms that implement it, as those of curtail/rpc do.
 2. Files do not include in circles of more than MOST_FILES. A header and the source beside it count as one.
 3. The library (curtail) includes nothing of apps, tools or bench; apps nothing of tools or bench; tools nothing of bench.
-4. No folder has more than MOST_IN_FOLDER files, but for those of MORE_IN_FOLDER.
+4. No folder has more than MOST_IN_FOLDER files.
 
 The first three leave out tests, what only tests include (*_testing) and benchmarks beside an application.
 
@@ -21,9 +21,6 @@ import sys
 
 MOST_FILES = 10
 MOST_IN_FOLDER = 40
-MORE_IN_FOLDER = {  # how many files a folder may have instead, and why
-    "curtail/base": (50, "its headers are public names"),
-}
 TREES = ("curtail", "apps", "tools", "bench")  # each may include those before it
 INCLUDE = re.compile(r'^#include "([^"]+)\.h"', re.MULTILINE)
 LEFT_OUT = re.compile(r"(_test|_testing|_fuzz|_bench)\.(h|cc)$|/testdata/|/template/")
@@ -86,9 +83,8 @@ def crowded(root):
         for folder, inside, names in os.walk(root / tree):
             inside[:] = [name for name in inside if name != "__pycache__"]
             name = pathlib.Path(folder).relative_to(root).as_posix()
-            most = MORE_IN_FOLDER.get(name, (MOST_IN_FOLDER,))[0]
-            if len(names) > most:
-                yield f"{name} has {len(names)} files (at most {most}): split it into rooms, folders that a newcomer would look for"
+            if len(names) > MOST_IN_FOLDER:
+                yield f"{name} has {len(names)} files (at most {MOST_IN_FOLDER}): split it into rooms, folders that a newcomer would look for"
 
 
 def broken(files, folders):
