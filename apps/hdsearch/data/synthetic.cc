@@ -10,26 +10,18 @@
 
 #include "absl/strings/str_cat.h"
 #include "apps/hdsearch/data/data_spec.h"
+#include "curtail/base/mix.h"
 
 namespace curtail::hdsearch {
 namespace {
 
 constexpr float kSubspaceScale = 0.5f;  // spread within a cluster, against 1 between centres
 constexpr float kNoiseScale = 0.1f;
-constexpr uint64_t kGolden = 0x9e3779b97f4a7c15u;
-
-// SplitMix64 (Steele, Lea, Flood 2014): a counter and a mixer, so that any point of a stream is reached
-// directly.
-uint64_t Mix(uint64_t z) {
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
-}
 
 // Value `i` of stream `stream`: the sum of four uniform 16-bit numbers, centred and scaled to variance 1;
 // close enough to a normal distribution, and many times cheaper.
 float Normalish(uint64_t stream, uint64_t i) {
-  const uint64_t bits = Mix(stream + i * kGolden);
+  const uint64_t bits = Scramble(stream + i * kMixStep);
   const int32_t sum =
       static_cast<int32_t>((bits & 0xffff) + (bits >> 16 & 0xffff) + (bits >> 32 & 0xffff) + (bits >> 48)) -
       131070;
@@ -38,7 +30,7 @@ float Normalish(uint64_t stream, uint64_t i) {
 
 enum Stream : uint64_t { kCentres = 1, kBasis = 2, kRow = 3 };
 uint64_t StreamOf(uint64_t seed, Stream kind, uint64_t index) {
-  return Mix(Mix(seed * kGolden + kind) + index * kGolden);
+  return Scramble(Scramble(seed * kMixStep + kind) + index * kMixStep);
 }
 
 class SyntheticReader final : public RowReader {
@@ -66,7 +58,7 @@ class SyntheticReader final : public RowReader {
   void Generate(uint64_t id, float* row) const {
     const size_t d = options_.dimension;
     const uint64_t stream = StreamOf(options_.seed, kRow, id);
-    const uint64_t centre = StreamOf(options_.seed, kCentres, Mix(stream) % options_.clusters);
+    const uint64_t centre = StreamOf(options_.seed, kCentres, Scramble(stream) % options_.clusters);
     for (size_t j = 0; j < d; ++j) row[j] = Normalish(centre, j) + kNoiseScale * Normalish(stream, j);
     for (size_t r = 0; r < options_.rank; ++r) {
       const float weight = Normalish(stream, d + r);

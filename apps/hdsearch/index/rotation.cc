@@ -3,6 +3,7 @@
 // The transform is written once over vectors of 16 floats, which the compiler maps to what the instruction
 // set has; it is compiled for three of them and chosen at run time.
 #include "apps/hdsearch/index/rotation.h"
+#include "curtail/base/mix.h"
 
 #include <bit>
 #include <cmath>
@@ -80,13 +81,6 @@ RoundsFn ChooseRounds() {
   return RoundsBaseline;
 }
 
-uint64_t NextRandom(uint64_t& state) {  // SplitMix64
-  uint64_t z = state += 0x9e3779b97f4a7c15u;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
-}
-
 }  // namespace
 
 Rotation::Rotation(size_t dimension, size_t outputs, uint64_t seed)
@@ -94,7 +88,7 @@ Rotation::Rotation(size_t dimension, size_t outputs, uint64_t seed)
   const size_t blocks = (outputs + padded_ - 1) / padded_;
   const float scale = 1.0f / std::sqrt(static_cast<float>(padded_));
   signs_.resize(blocks * kRounds * padded_);
-  for (float& sign : signs_) sign = NextRandom(seed) >> 63 ? scale : -scale;
+  for (float& sign : signs_) sign = NextMix(seed) >> 63 ? scale : -scale;
 }
 
 void Rotation::Apply(const float* x, const float* mean, std::vector<float>& scratch, float* out) const {

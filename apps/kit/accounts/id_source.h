@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "curtail/base/mix.h"
 #include "curtail/base/mutex.h"
 #include "curtail/exec/semaphore.h"
 #include "curtail/rpc/coroutine.h"
@@ -26,13 +27,9 @@ int64_t TimeOf(uint64_t id);
 inline uint64_t IdBefore(uint64_t id, std::chrono::milliseconds age) {
   return id - std::min(id, static_cast<uint64_t>(age.count()) << (kMachineBits + kCounterBits));
 }
-// Returns which of `parts` parts has the thing of this id. Mixes it first (splitmix64): a product alone would put ids that are
+// Returns which of `parts` parts has the thing of this id. Scrambles it first: a product alone would put ids that are
 // given at regular times into one part.
-inline size_t PartOf(uint64_t id, size_t parts) {
-  id = (id ^ (id >> 30)) * 0xBF58476D1CE4E5B9u;
-  id = (id ^ (id >> 27)) * 0x94D049BB133111EBu;
-  return (id ^ (id >> 31)) % parts;
-}
+inline size_t PartOf(uint64_t id, size_t parts) { return Scramble(id) % parts; }
 
 // An IdSource gives such ids, in ascending order. No other source on the same database, and no source with
 // another machine number, gives the same ids. Thread-safe.

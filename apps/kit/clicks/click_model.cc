@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/kit/clicks/click_model.h"
+#include "curtail/base/mix.h"
 
 #include <cmath>
-
-#include "apps/kit/mix.h"
 
 namespace curtail::apps {
 

@@ -7,10 +7,10 @@
 #include <set>
 #include <utility>
 
-#include "apps/recommend/data/hash.h"
 #include "apps/recommend/data/ratings.h"
 #include "apps/recommend/model/factorization.h"
 #include "apps/recommend/model/matrix.h"
+#include "curtail/base/mix.h"
 #include "curtail/base/rng.h"
 
 namespace curtail::apps {
@@ -95,7 +95,7 @@ absl::StatusOr<TasteModel> TrainTaste(std::span<const Liking> likings, const Tas
 absl::StatusOr<HeldOutError> ErrorOfHeldOut(std::span<const Liking> likings, const TasteTraining& training) {
   std::vector<Liking> seen, held_out;
   for (size_t i = 0; i < likings.size(); ++i)
-    (recommend::Mix(training.seed, i) % 10 == 0 ? held_out : seen).push_back(likings[i]);
+    (Mix(training.seed, i) % 10 == 0 ? held_out : seen).push_back(likings[i]);
   if (held_out.empty()) return absl::InvalidArgumentError("there are too few scores to hold some out");
   const absl::StatusOr<TasteModel> model = TrainTaste(seen, training);
   if (!model.ok()) return model.status();

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/media/common/movie_db.h"
+#include "curtail/base/mix.h"
 
 #include <memory>
-
-#include "apps/kit/mix.h"
 
 namespace curtail::media {
 
 SqlDatabase& MovieDb::Of(const std::string& key) const {
   uint64_t hash = 0;
-  for (const char c : key) hash = apps::Mix(hash, static_cast<unsigned char>(c));
+  for (const char c : key) hash = Mix(hash, static_cast<unsigned char>(c));
   return *shards_[hash % shards_.size()];
 }
 

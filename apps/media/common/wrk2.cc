@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
-#include "apps/kit/mix.h"
 #include "apps/media/common/index_jobs.h"
 #include "apps/media/data.h"
+#include "curtail/base/mix.h"
 #include "media_wrk2.curtail.h"
 
 namespace curtail::media {
@@ -100,7 +100,7 @@ struct Wrk2Service final : Wrk2::CoroutineService {
     review.set_title(request.title());
     review.set_text(request.text());
     review.set_stars(request.rating());
-    review.set_viewing(apps::Mix(first_viewing, viewings.fetch_add(1, std::memory_order_relaxed)) >> 1);
+    review.set_viewing(Mix(first_viewing, viewings.fetch_add(1, std::memory_order_relaxed)) >> 1);
     Review written;
     co_return co_await compose(ctx, *author, review, &written);
   }

@@ -5,12 +5,10 @@
 
 #include <cstdint>
 
-#include "apps/kit/mix.h"
+#include "curtail/base/mix.h"
 #include "curtail/base/shard.h"
 
 namespace curtail::recommend {
-
-using apps::Mix;
 
 // True if the shard holds what the user thinks of the item. A rating belongs to one by the hash of both, so that each
 // leaf knows a part of every user's taste and can say something about anybody (docs/design/recommend.md compares).

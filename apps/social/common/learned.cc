@@ -7,16 +7,14 @@
 #include <numeric>
 #include <unordered_set>
 
-#include "apps/recommend/data/hash.h"
 #include "apps/recommend/model/factorization.h"
 #include "apps/recommend/model/matrix.h"
+#include "curtail/base/mix.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::social {
 namespace {
-
-using recommend::Mix;
 
 using Pair = std::pair<uint32_t, uint32_t>;
 

@@ -11,6 +11,7 @@
 #include "curtail/adapt/internal/limits.h"
 #include "curtail/adapt/training.h"
 #include "curtail/base/internal/json_document.h"
+#include "curtail/base/mix.h"
 #include "curtail/base/strings.h"
 
 namespace curtail {
@@ -113,13 +114,6 @@ double TwoDigits(double value) {
   return unit >= 1 ? std::round(value / unit) * unit : std::round(value / unit) / std::round(1 / unit);
 }
 
-// The finalizer of splitmix64: a bijection.
-uint64_t Mix(uint64_t z) {
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return z ^ (z >> 31);
-}
-
 }  // namespace
 
 Nanos TrainingPlan::CellLength(double load_per_s) const {
@@ -203,6 +197,6 @@ bool IsSaturated(double offered_per_s, double achieved_per_s, double failed_shar
   return !(achieved_per_s >= kSustainedShare * offered_per_s && failed_share <= kFailedShare);
 }
 
-uint64_t ArrivalsSeed(uint64_t seed, uint64_t index) { return Mix(Mix(seed + 0x9e3779b97f4a7c15) + index); }
+uint64_t ArrivalsSeed(uint64_t seed, uint64_t index) { return Scramble(Mix(seed) + index); }
 
 }  // namespace curtail

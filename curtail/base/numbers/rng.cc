@@ -4,21 +4,12 @@
 #include <bit>
 #include <cmath>
 
+#include "curtail/base/mix.h"
+
 namespace curtail {
-namespace {
-
-uint64_t SplitMix64(uint64_t& state) {
-  state += 0x9e3779b97f4a7c15;
-  uint64_t z = state;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return z ^ (z >> 31);
-}
-
-}  // namespace
 
 Rng::Rng(uint64_t seed) {
-  for (uint64_t& word : state_) word = SplitMix64(seed);
+  for (uint64_t& word : state_) word = NextMix(seed);
 }
 
 uint64_t Rng::Next() {

@@ -17,6 +17,7 @@
 
 #include "absl/status/statusor.h"
 #include "curtail/base/clock.h"
+#include "curtail/base/mix.h"
 #include "curtail/observe/trace/exemplars.h"
 #include "curtail/observe/trace/slow_calls.h"
 #include "curtail/observe/trace/span.h"
@@ -52,14 +53,11 @@ namespace internal {
 inline thread_local constinit uint64_t random_state = 0;
 uint64_t RandomSeed();
 
-// splitmix64. Not for secrets.
+// Not for secrets.
 inline uint64_t NextRandom() {
   if (random_state == 0) [[unlikely]]
     random_state = RandomSeed();
-  uint64_t z = random_state += 0x9e3779b97f4a7c15;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return z ^ (z >> 31);
+  return NextMix(random_state);
 }
 
 }  // namespace internal

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "curtail/base/mix.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::internal {

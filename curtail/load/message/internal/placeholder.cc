@@ -8,6 +8,7 @@
 
 #include "absl/strings/numbers.h"
 #include "curtail/base/internal/closest.h"
+#include "curtail/base/mix.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/strings.h"
 
@@ -65,13 +66,6 @@ bool ParseReal(const std::string& text, double* value) {
   return absl::SimpleAtod(text, value) && std::isfinite(*value);
 }
 
-// The finalizer of splitmix64: neighbours become strangers.
-uint64_t Mix(uint64_t z) {
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return z ^ (z >> 31);
-}
-
 }  // namespace
 
 absl::StatusOr<Placeholder> Placeholder::ParseReply(std::string_view path, ReplyFields* replies) {
@@ -101,7 +95,7 @@ absl::StatusOr<Placeholder> Placeholder::Parse(std::string_view text, uint64_t s
   words.erase(words.begin());
   Placeholder made;
   made.text_ = Join("{{", text, "}}");
-  made.seed_ = Mix(seed);
+  made.seed_ = Scramble(seed);
   const bool count_fits = name == "pick" ? !words.empty() : words.size() == usage->arguments;
   const absl::Status status =
       count_fits ? made.ConfigureAs(name, words) : absl::InvalidArgumentError("wrong number of arguments");
@@ -152,7 +146,7 @@ absl::Status Placeholder::ConfigureChoice(std::string_view name, const std::vect
   return absl::OkStatus();
 }
 
-uint64_t Placeholder::SeedOf(uint64_t request) const { return Mix(seed_ + request * 0x9e3779b97f4a7c15); }
+uint64_t Placeholder::SeedOf(uint64_t request) const { return Scramble(seed_ + request * kMixStep); }
 
 int64_t Placeholder::Integer(uint64_t request) const {
   switch (generator_) {

@@ -96,8 +96,6 @@ std::unique_ptr<Balancer> MakeWeightedRoundRobin(const BalancerOptions& options,
 
 // A 64-bit hash of `text`, the same on every machine.
 uint64_t HashOf(std::string_view text);
-// Turns a count into numbers that look random (splitmix64).
-uint64_t Mix(uint64_t number);
 // The first backend from `start` on, around the end, that is up; kNone if none is.
 size_t FirstUp(const Backends& backends, size_t start, TimePoint now);
 

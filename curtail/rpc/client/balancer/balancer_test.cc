@@ -2,6 +2,7 @@
 //
 // The strategies as functions: how they spread calls, which backends they leave out, and what moves when the servers change.
 #include "curtail/rpc/client/balancer/balancer.h"
+#include "curtail/base/mix.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "curtail/base/mix.h"
 #include "curtail/base/strings.h"
 #include "curtail/rpc/client/balancer/balancer.h"
 
@@ -50,13 +51,6 @@ uint64_t HashOf(std::string_view text) {
   uint64_t hash = 0xcbf29ce484222325;  // FNV-1a, which alone spreads short texts badly
   for (const char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
   return Mix(hash);
-}
-
-uint64_t Mix(uint64_t number) {
-  number += 0x9e3779b97f4a7c15;
-  number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9;
-  number = (number ^ (number >> 27)) * 0x94d049bb133111eb;
-  return number ^ (number >> 31);
 }
 
 size_t FirstUp(const Backends& backends, size_t start, TimePoint now) {

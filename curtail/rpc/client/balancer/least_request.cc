@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "curtail/base/mix.h"
 #include "curtail/rpc/client/balancer/balancer.h"
 
 namespace curtail::internal {

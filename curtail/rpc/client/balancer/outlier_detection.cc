@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "curtail/base/mix.h"
 #include "curtail/rpc/client/balancer/balancer.h"
 
 namespace curtail::internal {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "curtail/base/clock.h"
+#include "curtail/base/mix.h"
 #include "curtail/rpc/client/balancer/balancer.h"
 
 namespace curtail::internal {

@@ -32,6 +32,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "curtail/base/mix.h"
 #include "curtail/base/strings.h"
 #include "curtail/rpc/client/resolver/target.h"
 
