@@ -15,7 +15,6 @@
 #include "apps/bank/common/books.h"
 #include "apps/bank/data.h"
 #include "apps/bank/tests/bank_testing.h"
-#include "apps/kit/data/secrets.h"
 #include "apps/kit/load/fill.h"
 #include "bank.curtail.h"
 #include "curtail/base/rng.h"

@@ -13,7 +13,7 @@
 #include "access.pb.h"
 #include "apps/bank/data.h"
 #include "apps/bank/tests/bank_testing.h"
-#include "apps/kit/data/secrets.h"
+#include "apps/kit/accounts/one_time_code.h"
 #include "apps/kit/load/fill.h"
 #include "apps/kit/testing/preload.h"
 #include "bank.curtail.h"

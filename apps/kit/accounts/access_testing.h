@@ -15,7 +15,7 @@
 #include "access_testing.curtail.h"
 #include "apps/kit/accounts/for_clients.h"
 #include "apps/kit/accounts/sessions.h"
-#include "apps/kit/data/secrets.h"
+#include "apps/kit/accounts/signed_token.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/temp_dir_testing.h"
 #include "curtail/base/testing.h"

@@ -11,6 +11,9 @@
 
 #include "apps/kit/accounts/gone.h"
 #include "apps/kit/accounts/id_source.h"
+#include "apps/kit/accounts/one_time_code.h"
+#include "apps/kit/accounts/passwords.h"
+#include "apps/kit/accounts/signed_token.h"
 #include "apps/kit/data/data.h"
 #include "apps/kit/data/folder.h"
 #include "apps/kit/data/secrets.h"

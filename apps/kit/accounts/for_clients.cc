@@ -12,7 +12,6 @@
 #include "absl/strings/cord.h"
 #include "access.pb.h"
 #include "apps/kit/accounts/forwarding.h"
-#include "apps/kit/data/secrets.h"
 #include "curtail/base/clock.h"
 #include "curtail/base/log.h"
 #include "curtail/base/strings.h"

@@ -42,6 +42,9 @@ Peers PeersOf(Env& env);
 // handler is not a coroutine.
 MadeService ForClients(std::unique_ptr<Service> service, const Sessions& sessions, const Peers& peers);
 
+// The metadata that says where a client is, for calls that check its password.
+inline constexpr std::string_view kClientAddress = "x-forwarded-for";
+
 // Lets the calls of a client's request say where the client is, by kClientAddress. Those of methods that are PUBLIC do.
 void HandAddressOn(Context& ctx);
 

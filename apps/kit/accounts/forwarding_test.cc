@@ -6,6 +6,7 @@
 #include <map>
 
 #include "apps/kit/accounts/access_testing.h"
+#include "apps/kit/accounts/tokens.h"
 
 namespace curtail::apps {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/kit/accounts/tokens.h"
 
-#include "apps/kit/data/secrets.h"
+#include "apps/kit/accounts/signed_token.h"
 #include "apps/kit/digits.h"
 #include "apps/kit/wall_clock.h"
 #include "curtail/base/strings.h"

@@ -16,6 +16,9 @@
 
 namespace curtail::apps {
 
+// How the id of a token of User::StepUp() ends.
+inline constexpr std::string_view kSteppedUpEnd = ".up";
+
 // A Tokens makes and reads tokens. Thread-safe.
 class Tokens {
  public:

@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "apps/kit/accounts/for_clients.h"
 #include "apps/kit/accounts/hosted.h"
+#include "apps/kit/accounts/one_time_code.h"
+#include "apps/kit/accounts/passwords.h"
 #include "apps/kit/accounts/tokens.h"
 #include "apps/kit/data/data.h"
 #include "apps/kit/data/secrets.h"

@@ -11,8 +11,8 @@
 #include <cstdio>
 #include <optional>
 
+#include "apps/kit/accounts/signed_token.h"
 #include "apps/kit/blobs/range_headers.h"
-#include "apps/kit/data/secrets.h"
 #include "apps/kit/digits.h"
 #include "apps/kit/registry/registry.h"
 #include "apps/kit/wall_clock.h"

@@ -12,7 +12,7 @@
 #include <memory>
 #include <string>
 
-#include "apps/kit/data/secrets.h"
+#include "apps/kit/accounts/signed_token.h"
 #include "apps/kit/testing/actors.h"
 #include "apps/kit/testing/preload.h"
 #include "apps/kit/wall_clock.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/shop/common/clerk.h"
 
-#include "apps/kit/data/secrets.h"
+#include "apps/kit/accounts/signed_token.h"
 #include "apps/kit/wall_clock.h"
 
 namespace curtail::shop {

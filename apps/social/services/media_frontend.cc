@@ -13,11 +13,11 @@
 #include <cstdio>
 #include <utility>
 
+#include "apps/kit/accounts/for_clients.h"
 #include "apps/kit/blobs/download_places.h"
 #include "apps/kit/blobs/media_files.h"
 #include "apps/kit/blobs/range_headers.h"
 #include "apps/kit/data/folder.h"
-#include "apps/kit/data/secrets.h"
 #include "apps/kit/fair_semaphore.h"
 #include "apps/kit/once.h"
 #include "apps/social/common/page.h"

@@ -5,7 +5,7 @@
 
 #include <atomic>
 
-#include "apps/kit/data/secrets.h"
+#include "apps/kit/accounts/for_clients.h"
 #include "apps/social/data.h"
 #include "apps/social/tests/social_testing.h"
 

@@ -12,7 +12,6 @@
 
 #include "apps/kit/accounts/gone.h"
 #include "apps/kit/data/folder.h"
-#include "apps/kit/data/secrets.h"
 #include "apps/kit/index/text_index.h"
 #include "apps/kit/once.h"
 #include "apps/kit/run_here.h"
