@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/kit/jobs/finisher.h"
 
-#include <algorithm>
-#include <chrono>
-
+#include "apps/kit/jobs/pauses.h"
 #include "curtail/base/boundary.h"
 #include "curtail/base/clock.h"
 
@@ -19,16 +17,15 @@ void Finisher::WorkWhileServing(Env& env) {
 }
 
 void Finisher::Work() {
-  constexpr Nanos kFirstPause = std::chrono::milliseconds(50), kLastPause = std::chrono::seconds(10);
   const auto stopping = [this] { return stopping_.load(std::memory_order_acquire); };
-  Nanos pause = kFirstPause;
+  int64_t failures = 0;
   while (true) {
     uint32_t ticket = wake_.Ticket();
     if (stopping()) return;
     bool done = false;
     Contain("finisher", [&] { done = round_(stopping).ok(); });
-    pause = done ? kFirstPause : std::min(2 * pause, kLastPause);
-    const Deadline until = Deadline::In(done ? look_ : pause);
+    failures = done ? 0 : failures + 1;
+    const Deadline until = Deadline::In(done ? look_ : PauseAfter(failures));
     wake_.Wait(ticket, until);
     while (!done && !stopping() && !until.Expired()) {
       ticket = wake_.Ticket();

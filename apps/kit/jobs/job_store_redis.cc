@@ -15,6 +15,7 @@
 
 #include "apps/kit/data/redis_sets.h"
 #include "apps/kit/jobs/job_store.h"
+#include "apps/kit/jobs/pauses.h"
 #include "curtail/base/strings.h"
 #include "curtail/store/redis/redis.h"
 
@@ -24,7 +25,6 @@ namespace {
 constexpr char kGroup[] = "workers", kField[] = "job";
 // Three such parts of a look fit in a reply of 16 MiB.
 constexpr char kJobsOfPart[] = "64";
-constexpr Nanos kFirstPause = std::chrono::milliseconds(50), kLastPause = std::chrono::seconds(10);
 // Other consumers, and producers in other processes, send no news.
 constexpr Nanos kLook = std::chrono::seconds(1);
 
@@ -74,7 +74,7 @@ class RedisJobs final : public JobStore {
 
   absl::Status Take(std::vector<Job>* jobs) override;
   absl::Status Settle(std::span<const Job> jobs) override;
-  Deadline NextLook() override { return Deadline::In(failing_ ? pause_ : kLook); }
+  Deadline NextLook() override { return Deadline::In(failing_ ? PauseAfter(failures_) : kLook); }
 
  private:
   // Appends own jobs that failed, of XPENDING's reply.
@@ -88,15 +88,16 @@ class RedisJobs final : public JobStore {
 
   // Owned by the queue's thread.
   std::string cursor_ = "0-0";  // where the look at the jobs of others goes on
-  Nanos pause_ = kFirstPause;
-  bool failing_ = false;  // the last attempts failed
+  int64_t failures_ = 0;        // since a job was done
+  bool failing_ = false;        // the last attempts failed
 };
 
 absl::Status RedisJobs::Take(std::vector<Job>* jobs) {
   RedisBatch batch;
   batch.Add({"XGROUP", "CREATE", key_, kGroup, "0", "MKSTREAM"});
   batch.Add({"XAUTOCLAIM", key_, kGroup, consumer_, Millis(lease_), cursor_, "COUNT", kJobsOfPart});
-  batch.Add({"XPENDING", key_, kGroup, "IDLE", Millis(pause_), "-", "+", kJobsOfPart, consumer_});
+  batch.Add(
+      {"XPENDING", key_, kGroup, "IDLE", Millis(PauseAfter(failures_)), "-", "+", kJobsOfPart, consumer_});
   batch.Add({"XREADGROUP", "GROUP", kGroup, consumer_, "COUNT", kJobsOfPart, "STREAMS", key_, ">"});
   const auto replies = redis_.Run(batch, Deadline::In(kJobTime));
   if (!replies.ok()) return replies.status();
@@ -119,7 +120,7 @@ absl::Status RedisJobs::Take(std::vector<Job>* jobs) {
 
 absl::Status RedisJobs::TakeAgain(const RedisReply& pending, std::vector<Job>* jobs) {
   if (pending.elements.empty()) return absl::OkStatus();
-  const std::string pause = Millis(pause_);
+  const std::string pause = Millis(PauseAfter(failures_));
   std::vector<std::string_view> words = {"XCLAIM", key_, kGroup, consumer_, pause};
   for (const RedisReply& entry : pending.elements) {  // [id, consumer, idle, deliveries]
     if (entry.elements.empty()) return Strange();
@@ -140,7 +141,7 @@ absl::Status RedisJobs::Settle(std::span<const Job> jobs) {
   }
   const bool any_done = removed.size() > 2;
   failing_ = std::ranges::any_of(jobs, [](const Job& job) { return !job.done; });
-  pause_ = any_done || !failing_ ? kFirstPause : std::min(2 * pause_, kLastPause);
+  failures_ = any_done || !failing_ ? 0 : failures_ + 1;
   if (!any_done) return absl::OkStatus();
   RedisBatch batch;
   batch.Add(removed);

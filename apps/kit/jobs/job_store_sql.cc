@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // DESIGN. An acknowledged job is a row. The thread takes rows in their order, and deletes a row when its job is done.
-// There is one consumer. A row stores when its job is due by the wall clock. No pause is longer than kLastRetryMs, so a job that is due
+// There is one consumer. A row stores when its job is due by the wall clock. No pause is longer than kLastPause, so a job that is due
 // later failed while the clock was ahead, and is due now.
 #include <algorithm>
 #include <charconv>
 #include <chrono>
 
 #include "apps/kit/jobs/job_store.h"
+#include "apps/kit/jobs/pauses.h"
 #include "apps/kit/wall_clock.h"
 #include "curtail/base/strings.h"
 
@@ -20,7 +21,7 @@ const char kJobSchema[] =
 namespace {
 
 constexpr int kJobsAtOnce = 64;
-constexpr int64_t kFirstRetryMs = 50, kLastRetryMs = 10'000;
+constexpr int64_t kLastPauseMs = kLastPause / std::chrono::milliseconds(1);
 // Without jobs: a process that this one replaces may still put some.
 constexpr Nanos kIdleLook = std::chrono::seconds(1);
 
@@ -61,7 +62,7 @@ class SqlJobs final : public JobStore {
       return s.Query(
           "SELECT id, attempts, job FROM jobs WHERE NOT due_ms BETWEEN ?1 + 1 AND ?1 + ?2 ORDER BY id LIMIT "
           "?3",
-          {NowMs(), kLastRetryMs, kJobsAtOnce}, [&](const SqlRow& row) {
+          {NowMs(), kLastPauseMs, kJobsAtOnce}, [&](const SqlRow& row) {
             jobs->push_back(
                 {.id = Join(row.Integer(0)), .attempts = row.Integer(1), .bytes = std::string(row.Text(2))});
           });
@@ -75,7 +76,7 @@ class SqlJobs final : public JobStore {
         if (job.done) {
           each.Update(s.Execute("DELETE FROM jobs WHERE id = ?1", {RowOf(job)}));
         } else {
-          const int64_t pause = std::min(kLastRetryMs, kFirstRetryMs << std::min<int64_t>(job.attempts, 16));
+          const int64_t pause = PauseAfter(job.attempts) / std::chrono::milliseconds(1);
           each.Update(s.Execute("UPDATE jobs SET due_ms = ?2, attempts = ?3 WHERE id = ?1",
                                 {RowOf(job), NowMs() + pause, job.attempts}));
         }
@@ -89,11 +90,11 @@ class SqlJobs final : public JobStore {
     int64_t due_ms = -1;
     const absl::Status status = db_.Read(Deadline::In(kJobTime), [&](SqlSession& s) {
       return s.Query("SELECT coalesce(min(CASE WHEN due_ms > ?1 THEN 0 ELSE due_ms END), -1) FROM jobs",
-                     {now + kLastRetryMs}, [&](const SqlRow& row) { due_ms = row.Integer(0); });
+                     {now + kLastPauseMs}, [&](const SqlRow& row) { due_ms = row.Integer(0); });
     });
-    if (!status.ok()) return Deadline::In(std::chrono::milliseconds(kFirstRetryMs));
+    if (!status.ok()) return Deadline::In(kFirstPause);
     if (due_ms < 0) return Deadline::In(kIdleLook);
-    return Deadline::In(std::chrono::milliseconds(std::clamp<int64_t>(due_ms - now, 0, kLastRetryMs)));
+    return Deadline::In(std::chrono::milliseconds(std::clamp<int64_t>(due_ms - now, 0, kLastPauseMs)));
   }
 
  private:

@@ -18,6 +18,7 @@
 
 #include "curtail/base/mix.h"
 #include "curtail/base/strings.h"
+#include "curtail/rpc/client/connection/backoff.h"
 
 namespace curtail::internal {
 namespace {
@@ -106,10 +107,7 @@ std::optional<TimePoint> Attempts::Retry(const ClientCall& call, TimePoint now, 
   } else {
     when = now + Backoff::Jittered(backoff_, Mix(static_cast<uint64_t>(now.time_since_epoch().count()) +
                                                  reinterpret_cast<uintptr_t>(this)));
-    const double next = static_cast<double>(backoff_.count()) * retry.multiplier;
-    backoff_ = next < static_cast<double>(retry.max_backoff.count()) ? Nanos(static_cast<int64_t>(next))
-                                                                     : retry.max_backoff;
-    backoff_ = std::max(backoff_, Nanos(1));
+    backoff_ = std::max(Backoff::Grown(backoff_, retry.multiplier, retry.max_backoff), Nanos(1));
   }
   if (when >= deadline.when()) return std::nullopt;
   return when;
