@@ -11,7 +11,7 @@
 
 namespace curtail {
 
-// What splitmix64 adds from number to number: 2^64 divided by the golden ratio.
+// The step of splitmix64 from number to number: 2^64 divided by the golden ratio.
 inline constexpr uint64_t kMixStep = 0x9e3779b97f4a7c15;
 
 // Returns the finalizer of splitmix64: a bijection that turns neighbours into strangers. 0 stays 0.
