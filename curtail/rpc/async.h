@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // async.h - parts of a request that run beside each other and call other services.
+//
+// Code: curtail/exec/async.h runs the parts.
 #pragma once
 
 #include <memory>

@@ -22,6 +22,8 @@
 // awaited; one that is not awaited does nothing.
 //
 // Thread safety: a stream belongs to the coroutines of its request, of which one runs at a time.
+//
+// Code: stream/async_stream.cc, stream/parsed_stream.cc.
 #pragma once
 
 #include <coroutine>

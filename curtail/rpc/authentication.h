@@ -10,6 +10,8 @@
 //
 //   curtail::BearerCredentials credentials(token);
 //   curtail::Channel channel(&client, address, {.tls = tls, .interceptors = {&credentials}});
+//
+// Code: auth/authentication.cc.
 #pragma once
 
 #include <functional>

@@ -10,6 +10,8 @@
 // was cancelled or late when its turn came has no Began event. Each message of a stream is a call
 // of its own. Work beside the handler (curtail::async) may tell of its children while the handler
 // does.
+//
+// Code: call/observed_call.cc tells observers; a server's calls begin in server/server_call.cc.
 #pragma once
 
 #include <cstddef>

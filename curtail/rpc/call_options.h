@@ -2,6 +2,8 @@
 //
 // call_options.h - how a call is made, where that differs from its channel's options, and the
 // metadata that comes back.
+//
+// Code: client/fan_out/fanout.cc and client/client_stream.cc apply them.
 #pragma once
 
 #include <cstddef>

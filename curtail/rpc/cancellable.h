@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // cancellable.h - a part of a request that a context tells of the cancellation. For the runtime.
+//
+// Code: call/context.cc.
 #pragma once
 
 namespace curtail {

@@ -6,6 +6,8 @@
 // drives the connections (docs/design/lanes.md). Event-driven programs (the load generator) call
 // Client::Poll() from a loop of their own. A Client starts a thread only when it is needed: one
 // looks names up again, and one sends what threads outside of servers write to streams in bursts.
+//
+// Code: client/channel.cc, client/client.cc, client/event_driven.cc.
 #pragma once
 
 #include <memory>

@@ -6,6 +6,8 @@
 // A handler receives the Context of its request and passes it to the calls it makes. They end when
 // the parent's deadline passes or its caller goes away. Of the caller's metadata, which may hold
 // credentials, they carry only what the server was told to forward.
+//
+// Code: call/context.cc.
 #pragma once
 
 #include <algorithm>

@@ -2,6 +2,8 @@
 //
 // continuation.h - handlers of the asynchronous models as the paper has them: they begin their
 // calls and return, and a function of theirs answers the request when the replies have come.
+//
+// Code: call/service.cc; client/fan_out/async_fanout.cc makes the calls.
 #pragma once
 
 #include <concepts>

@@ -14,6 +14,8 @@
 // Under the synchronous and fiber models co_await waits as ctx.FanOut() does. Under the
 // asynchronous models the coroutine leaves its thread. The thread of the response pool that takes
 // the last reply resumes it (muTune, section 3).
+//
+// Code: call/coroutine.cc.
 #pragma once
 
 #include <atomic>

@@ -2,6 +2,8 @@
 //
 // fan_out.h - the outcomes of calls that are made at once, and the form in which the runtime makes
 // them. Context::FanOut(), fan_out() and WhenAll() are what programs call.
+//
+// Code: client/fan_out/call_all.cc and async_fanout.cc.
 #pragma once
 
 #include <cstddef>

@@ -4,6 +4,8 @@
 //
 // A service names each flag once, with the variable that it sets. The parser behind it is a heavy
 // header, which this one does not include.
+//
+// Code: host/flags.cc.
 #pragma once
 
 #include <cstdint>

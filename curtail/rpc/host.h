@@ -15,6 +15,8 @@
 // policy, the admin address, TLS, --memory and --help.
 //
 // For programs with one service and no flags of their own: server_main.h.
+//
+// Code: host/host.cc.
 #pragma once
 
 #include <cstdint>

@@ -25,6 +25,8 @@
 //
 // When not to use it: a service of its own process has its own threads, queue and limits; one in
 // the caller's shares the caller's.
+//
+// Code: client/in_process/.
 #pragma once
 
 #include <memory>

@@ -14,6 +14,8 @@
 // Thread safety: Before() and After() are called by any thread, for many calls at once. They must
 // not throw, nor block: a thread that serves other calls waits meanwhile. An interceptor outlives
 // the servers, services and channels that name it.
+//
+// Code: call/incoming_interception.cc, client/connection/outgoing_interception.cc.
 #pragma once
 
 #include <string_view>

@@ -6,6 +6,8 @@
 // RS256, one of the curve P-256 ES256, a secret HS256. "none", encrypted tokens, critical header
 // parameters and keys within tokens are refused. Nothing of a token but its header is read before
 // its signature holds. authentication.h puts it before the handlers of a server.
+//
+// Code: auth/jwt.cc, auth/jwt_keys.cc.
 #pragma once
 
 #include <cstdint>

@@ -9,6 +9,8 @@
 // The utilisation is of the CPUs that the process may use. A server that polls keeps them busy
 // at any load, and one that waits for a store hardly uses them: such programs say by
 // SetUtilization() how busy they are.
+//
+// Code: server/observe/load_reporter.cc.
 #pragma once
 
 #include <atomic>

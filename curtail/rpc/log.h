@@ -12,6 +12,8 @@
 // The ids are there for requests whose caller sent a trace context, and for requests that this
 // server chose to trace (trace_options.h). The span is the server's own, where it makes one. The
 // text has the first 8 digits of the trace. Any thread that may use `ctx`.
+//
+// Code: call/log.cc.
 #pragma once
 
 #include <initializer_list>

@@ -13,6 +13,8 @@
 //
 // Stand it first among the interceptors: it logs what those behind it refuse. For every event of a
 // call's life, and for metrics, use a CallObserver instead.
+//
+// Code: call/request_log.cc.
 #pragma once
 
 #include <atomic>

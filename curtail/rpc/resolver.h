@@ -4,6 +4,8 @@
 //
 // The library has one for each form of a target (docs/channels.md). Write another for a directory
 // of your own, and give it in ChannelOptions::resolver.
+//
+// Code: client/resolver/.
 #pragma once
 
 #include <vector>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // responder.h - the answer that a request is owed.
+//
+// Code: call/responder.cc.
 #pragma once
 
 #include <string>

@@ -6,6 +6,8 @@
 // answer. Use hedging where one of several servers may stall. Do not use either against overload: a
 // server that refuses calls says RESOURCE_EXHAUSTED, which is not retried, and hedges add to the
 // load.
+//
+// Code: client/retries.cc writes the policies, client/attempts.cc follows them.
 #pragma once
 
 #include <span>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // server.h - a gRPC server whose threading model is a string.
+//
+// Code: host/server.cc; server/server_core.cc has what runs.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // server_main.h - the main() of a program with one service. host.h is for programs with more.
+//
+// Code: host/server_main.cc.
 #pragma once
 
 #include <functional>

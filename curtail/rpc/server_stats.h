@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // server_stats.h - the activity of a server, as Server::Sample() tells it.
+//
+// Code: server/server_core.cc.
 #pragma once
 
 #include <cstddef>

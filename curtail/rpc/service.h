@@ -4,6 +4,8 @@
 //
 // protoc-gen-curtail writes a subclass with one typed virtual function a method. Write one by hand
 // only for protocols that are not protobuf.
+//
+// Code: call/service.cc.
 #pragma once
 
 #include <algorithm>

@@ -15,6 +15,8 @@
 //   if (auto info = curtail::GetDetail<google::rpc::RetryInfo>(status)) ...
 //
 // Stateless; any thread.
+//
+// Code: call/status_details.cc.
 #pragma once
 
 #include <optional>

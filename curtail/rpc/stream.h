@@ -20,6 +20,8 @@
 // KiB of what was written and not taken.
 //
 // Thread safety: one thread may read while another writes. The rest belongs to one of them.
+//
+// Code: stream/stream_end.cc; server/stream_call.cc and client/client_stream.cc have the ends.
 #pragma once
 
 #include <memory>

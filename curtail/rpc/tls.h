@@ -13,6 +13,8 @@
 // Resumption: a client that connects again resumes its session, which spares both ends the
 // certificates. A session is resumed for an hour at most, and not across a reload of the server.
 // A certificate of a client is verified when its session begins.
+//
+// Code: transport/tls.cc, transport/tls_keys.cc, transport/tls_stream.cc.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // trace_options.h - which calls of a server become spans, and where the spans go.
+//
+// Code: server/observe/call_tracer.cc.
 #pragma once
 
 #include <string>

@@ -20,6 +20,8 @@
 //    first call that fails cancels the others. Of several errors the first in the order of the
 //    arguments counts that is not CANCELLED.
 //  - All channels belong to one Client, as in a fan-out. Calls to one connection share a write.
+//
+// Code: client/fan_out/ makes the calls.
 #pragma once
 
 #include <array>
