@@ -30,7 +30,7 @@ std::string Fields() {
 
 // A server that answers a request when it ends, and counts the limits that its peer reaches.
 struct Server : Recorder {
-  Server() {
+  explicit Server(const SessionOptions& options = {}) : session(Role::kServer, options, this) {
     on_request_end = [this](StreamId id) { session.EndCall(id, absl::OkStatus()); };
     EXPECT_TRUE(session.Receive("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + Frame(4, 0, 0, "")).ok());
   }
@@ -64,7 +64,7 @@ struct Server : Recorder {
   std::map<Limit, int> limits;
   std::string last;  // what it said at the end
   uint32_t stream = 1;
-  Session session{Role::kServer, {}, this};
+  Session session;
 };
 
 bool IsCalm(const std::string& goaway, std::string_view why) {
@@ -190,6 +190,67 @@ TEST(Flood, ABlockThatCopiesALongNameForeverIsRefused) {
   for (int i = 0; i < 16; ++i) copies += "\x7e\1v";
   EXPECT_EQ(server.TakenRequests(Fields() + copies, kEndHeaders, 1), 1);
   EXPECT_EQ(server.TakenRequests(Fields() + copies + "\x7e\1v", kEndHeaders, 1), 0);
+}
+
+// So many requests with these fields, each on a stream of its own.
+std::string Requests(const std::string& block, uint32_t first_stream, uint32_t count) {
+  std::string out;
+  for (uint32_t i = 0; i < count; ++i) out += Frame(1, kEndHeaders | kEndStream, first_stream + 2 * i, block);
+  return out;
+}
+
+// Four bytes that have 15.6 KB copied: the session rests behind some requests, and takes each in its turn.
+TEST(Flood, CopiesOfTheTableAreTakenAFewAtATime) {
+  constexpr uint32_t kRequests = 100;
+  constexpr size_t kCopies = 4 * 3909, kShare = 80'000;
+  const std::string value(3900, 'v');
+  const std::string bytes = Requests(Fields() + Literal('\x40', "a", value), 1, 1) +
+                            Requests(Fields() + "\xbe\xbe\xbe\xbe", 3, kRequests) +
+                            Frame(6, 0, 0, "12345678");
+  for (const size_t piece : {size_t{1}, size_t{100}, bytes.size()}) {
+    SessionOptions options;
+    options.inflate_bytes = kShare;
+    Server server(options);
+    for (size_t at = 0; at < bytes.size(); at += piece)
+      ASSERT_TRUE(server.session.Receive(bytes.substr(at, piece)).ok());
+    EXPECT_EQ(server.calls.size(), 2u);  // a new connection has an eighth
+    int rests = 0;
+    for (; server.session.stalled(); ++rests) {
+      const size_t before = server.calls.size();
+      ASSERT_TRUE(server.session.GoOn().ok());
+      EXPECT_LE((server.calls.size() - before - 1) * (kCopies / 2), kShare);
+    }
+    EXPECT_EQ(server.limits[Limit::kInflating], rests);
+    EXPECT_GE(rests, 10);
+    ASSERT_EQ(server.calls.size(), 1 + kRequests);
+    for (const auto& [id, call] : server.calls) {
+      EXPECT_EQ(call.request.metadata.size(), id == 1 ? 1u : 4u);
+      EXPECT_EQ(call.request.metadata.Find("a"), value);
+      EXPECT_TRUE(call.request_ended);
+    }
+    EXPECT_FALSE(server.session.input_unfinished());
+  }
+}
+
+// Only a peer that names an entry twice gets more than the table has, or than it sends.
+TEST(Flood, WhoeverNamesEachEntryOnceGoesOn) {
+  constexpr uint32_t kRequests = 1000;
+  const std::string value(950, 'v');
+  std::string entries;
+  for (const char* name : {"a", "b", "c", "d"}) entries += Literal('\x40', name, value);
+  SessionOptions options;
+  options.inflate_bytes = 8;
+  Server server(options);
+  const std::string literal = Literal('\0', "long", std::string(15'000, 'v'));
+  EXPECT_TRUE(server.session
+                  .Receive(Requests(Fields() + entries, 1, 1) +
+                           Requests(Fields() + "\xbe\xbf\xc0\xc1", 3, kRequests) +
+                           Requests(Fields() + literal, 3 + 2 * kRequests, kRequests))
+                  .ok());
+  EXPECT_FALSE(server.session.stalled());
+  EXPECT_EQ(server.calls.size(), 1 + 2 * kRequests);
+  EXPECT_EQ(server.calls[3].request.metadata.size(), 4u);
+  EXPECT_EQ(server.limits[Limit::kInflating], 0);
 }
 
 TEST(Flood, ABadNameStaysBadWhoeverRefersToIt) {

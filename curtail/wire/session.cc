@@ -10,7 +10,8 @@
 // A message is held until it is whole; all of them together to max_partial_bytes. Of a long one the bytes go into the
 // message as they come, or come there by Room(). Compressed messages are inflated as they have come whole, and compressed
 // as they are sent, in the owner's thread. Memory for either is held for one message at a time. A thousand bytes may become
-// a megabyte: beyond inflate_bytes the session stalls, and inflates the rest as its owner says.
+// a megabyte: beyond inflate_bytes the session stalls, and inflates the rest as its owner says. The same holds for header
+// blocks of some bytes that name long entries of HPACK's table again and again.
 //
 // Requests that are not gRPC's get an HTTP status. Not offered: CONNECT.
 

@@ -93,8 +93,8 @@ struct SessionOptions {
   // long fat links.
   uint32_t stream_window_bytes = 4u << 20;
   uint32_t connection_window_bytes = 16u << 20;
-  // Server: bytes that may be inflated at a stretch, beside eight for each one received; an eighth
-  // of it at first. Then the session is stalled().
+  // Server: bytes that may be inflated, or copied from HPACK's table, at a stretch, beside eight
+  // for each one received; an eighth of it at first. Then the session is stalled().
   size_t inflate_bytes = SIZE_MAX;
   // Client: the :authority of every call.
   std::string authority = "localhost";
@@ -148,7 +148,7 @@ class Session {
   // finds Room() for the rest of the next.
   bool TookLong();
 
-  // True if a long message is being inflated, or many were: input waits until the owner calls
+  // True if the session has inflated or copied inflate_bytes: input waits until the owner calls
   // GoOn(), after other work. Meanwhile Receive() keeps what comes.
   bool stalled() const;
   // Inflates the next inflate_bytes, and if that was the rest receives what has waited. Events and

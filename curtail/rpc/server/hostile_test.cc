@@ -321,6 +321,24 @@ TEST_P(HostileTest, InflatingTakesAShareOfTheTime) {
   EXPECT_TRUE(Call(channel, kEcho, "behind").ok());
 }
 
+// The same of requests of some bytes that have 15.6 KB of fields copied: forty or so of them run at a stretch.
+TEST_P(HostileTest, FieldsByIndexTakeAShareOfTheTime) {
+  constexpr uint32_t kRequests = 500, kAtAStretch = 50;
+  Serve();
+  Attacker attacker = Attacker::Greeting(address());
+  std::string requests = Head(1, kEcho.path, wire::Literal('\x40', "a", std::string(3900, 'v')), kEndStream);
+  for (uint32_t stream = 3; stream < 3 + 2 * kRequests; stream += 2)
+    requests += Head(stream, kEcho.path, "\xbe\xbe\xbe\xbe", kEndStream);
+  const TimePoint begin = Now();
+  attacker.Send(requests + FrameOf(6, 0, 0, "12345678"));
+  Client client;
+  Channel channel(&client, address());
+  EXPECT_TRUE(Call(channel, kEcho, "beside").ok());
+  EXPECT_TRUE(attacker.AwaitText("12345678"));
+  EXPECT_GE(Reached("inflating"), uint64_t{kRequests / kAtAStretch});
+  EXPECT_GE(Now() - begin, (kRequests / kAtAStretch - 1) * milliseconds(16));
+}
+
 // The more connections inflate, the less each does. Others are served.
 TEST_P(HostileTest, ConnectionsShareTheTimeForInflating) {
   constexpr int kOthers = 25;

@@ -13,7 +13,8 @@
 //   L4  Inflating. A connection has a share of a thread's time for messages that inflate to more than eight times their
 //       size: kInflateBytes, then kInflateRest. Meanwhile its bytes stay in the socket. The more connections rest, the
 //       longer each does, so that all of them together have one share in kInflateEach. What messages take once they are
-//       parsed, beyond kGrowsTo times the bytes that came, takes time of the same share.
+//       parsed, beyond kGrowsTo times the bytes that came, takes time of the same share. So does metadata that header
+//       blocks have copied from HPACK's table: the session counts it as inflated.
 #include <algorithm>
 #include <utility>
 #include <vector>

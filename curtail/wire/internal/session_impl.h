@@ -141,6 +141,8 @@ class Session::Impl final : public internal::Http2 {
 
   // session_repeat.cc
   bool DecodeFields(std::string_view block) override;
+  // As DecodeFields(), and charges nothing.
+  bool DecodeUncharged(std::string_view block);
   bool DecodeNewFields(std::string_view block);
   inline KnownBlock& KnownBlockFor(std::string_view block) const;
   // Sets the decoded fields to those of the known block: of all of it, or of its front.
@@ -194,6 +196,10 @@ class Session::Impl final : public internal::Http2 {
   void OnCompressedMessage(Stream* s);
   // Goes on with inflater_, and stalls when inflate_left_ is used up.
   void Inflate(Stream* s);
+  // A block of so many bytes has become head_.metadata, which copies entries of the table.
+  void ChargeCopies(size_t block);
+  // Takes `bytes` off inflate_left_; stalls when it is used up.
+  void ChargeInflating(size_t bytes);
   void ShrinkMessages();
   // END_STREAM has arrived.
   void OnRequestEnd(Stream* s);

@@ -312,11 +312,7 @@ void Session::Impl::Inflate(Stream* s) {
     const size_t free = earned - std::min(before, earned);
     result = inflater_->Step(inflate_left_ > SIZE_MAX - free ? SIZE_MAX : inflate_left_ + free);
     const size_t inflated = inflater_->done() - before;
-    inflate_left_ -= std::min(inflate_left_, inflated - std::min(inflated, free));
-  }
-  if (inflate_left_ == 0) {
-    events_->OnLimit(Limit::kInflating);
-    Stall();
+    ChargeInflating(inflated - std::min(inflated, free));
   }
   if (result == Inflated::kMore) return;
   inflater_.reset();
@@ -329,6 +325,22 @@ void Session::Impl::Inflate(Stream* s) {
     events_->OnMessage(s->id, s->tag, std::move(inflated_));
   }
   ShrinkMessages();
+}
+
+// A peer that names each entry of the table once in a block pays nothing.
+void Session::Impl::ChargeCopies(size_t block) {
+  const size_t free = internal::kDefaultTableBytes + kInflatesTo * block;
+  const size_t bytes = head_.metadata.bytes();
+  if (bytes <= free) return;
+  stalled_stream_ = 0;  // no message waits
+  ChargeInflating(bytes - free);
+}
+
+void Session::Impl::ChargeInflating(size_t bytes) {
+  inflate_left_ -= std::min(inflate_left_, bytes);
+  if (inflate_left_ > 0) return;
+  events_->OnLimit(Limit::kInflating);
+  Stall();
 }
 
 void Session::Impl::ShrinkMessages() {

@@ -61,6 +61,13 @@ bool SameEnds(std::string_view a, std::string_view b) {
 // decoder's tables alone means what it meant as long as they have not changed; so does the whole block, if it
 // changed none.
 bool Session::Impl::DecodeFields(std::string_view block) {
+  if (!DecodeUncharged(block)) return false;
+  if (head_.metadata.bytes() > internal::kDefaultTableBytes) [[unlikely]]
+    ChargeCopies(block.size());
+  return true;
+}
+
+bool Session::Impl::DecodeUncharged(std::string_view block) {
   head_.metadata.Clear();
   if (known_blocks_ == nullptr || block.empty()) [[unlikely]]
     return DecodeNewFields(block);
