@@ -131,8 +131,13 @@ absl::Status Saga::Move(SqlSession& s, const SagaRow& row, SagaRow* next) const 
        SqlValue::Bytes(next->bytes)});
   if (!status.ok()) return status;
   if (s.changes() == 1) return moved_ == nullptr ? status : moved_(s, *next);
-  return s.Query(Join(kColumns, table_, " WHERE id = ?1"), {row.id},
-                 [&](const SqlRow& found) { *next = RowOf(found); });
+  bool known = false;
+  status = s.Query(Join(kColumns, table_, " WHERE id = ?1"), {row.id}, [&](const SqlRow& found) {
+    known = true;
+    *next = RowOf(found);
+  });
+  return status.ok() && !known ? absl::NotFoundError(Join(table_, ": row ", row.id, " was forgotten"))
+                               : status;
 }
 
 Coroutine Saga::Replace(Context& ctx, const SagaRow& row, SagaRow* next) {

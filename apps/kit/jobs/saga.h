@@ -82,7 +82,8 @@ class Saga {
   Coroutine Begin(Context& ctx, const Once& once, int again, SagaRow* row, Admit admit = nullptr);
   // Takes the steps that are left. Errors: as the step; then the thread goes on, unless the saga has ended.
   Coroutine Finish(Context& ctx, SagaRow* row);
-  // Writes `*next` in place of `row` if that still has its state, or sets `*next` to what somebody else has written.
+  // Writes `*next` in place of `row` if that still has its state, or sets `*next` to what somebody else has written. NOT_FOUND: the
+  // application has deleted the row, which it may do once it has ended.
   Coroutine Replace(Context& ctx, const SagaRow& row, SagaRow* next);
   // Looks for a saga of `owner`; `row->id` stays 0 if there is none.
   Coroutine Find(Context& ctx, uint64_t owner, uint64_t id, SagaRow* row);

@@ -245,6 +245,18 @@ TEST_P(SagaTest, AStateThatHasMovedIsNotReplaced) {
   EXPECT_EQ(agency_.Find(3, 8).state, kRefused);
 }
 
+// An application may delete rows that have ended. Whoever still has one goes no further.
+TEST_P(SagaTest, ARowThatIsForgottenTakesNoMoreSteps) {
+  SagaRow row = NewTrip(7), other = NewTrip(8);
+  ASSERT_TRUE(agency_.Begin(plain_, &row).ok());
+  const auto forget = [](SqlSession& s) { return s.Execute("DELETE FROM trips WHERE id = 7"); };
+  ASSERT_TRUE(agency_.Begin(plain_, &other, forget).ok());
+  EXPECT_TRUE(absl::IsNotFound(agency_.Finish(&row)));
+  EXPECT_THAT(agency_.asked, ElementsAre("hotel 7.0"));
+  ASSERT_TRUE(agency_.FinishAll().ok());
+  EXPECT_EQ(agency_.Find(3, 8).state, kBooked);
+}
+
 // Property: a step that fails holds up no other saga.
 TEST_P(SagaTest, TheThreadFinishesAllThatItCan) {
   constexpr uint64_t kTrips = 150;  // more than it reads at once
