@@ -30,6 +30,8 @@ inline constexpr int kMostCards = 5;       // of a customer
 inline constexpr uint64_t kMostApplications = 5;
 // The unfinished orders of a customer at a service (orders.h): scheduled ones, and the rest.
 inline constexpr uint64_t kMostScheduled = 100, kMostUnfinished = 100;
+// The attempts at payments of a customer that a service refuses within an hour, repetitions included.
+inline constexpr uint64_t kMostRefused = 1000;
 // Of a customer: declined ones that are kept, of loans and of cards. Those of cards are kept for a day, too.
 inline constexpr uint64_t kMostDeclined = 20;
 // For a step of work that no request waits for.

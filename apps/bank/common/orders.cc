@@ -6,6 +6,7 @@
 #include "apps/bank/common/iban.h"
 #include "apps/kit/ledger/input.h"
 #include "apps/kit/once.h"
+#include "apps/kit/wall_clock.h"
 #include "curtail/rpc/when_all.h"
 
 namespace curtail::bank {
@@ -14,7 +15,9 @@ namespace {
 constexpr char kTable[] = "payments";
 // A row may have this state, too. Clients are shown PENDING.
 constexpr int kPermitted = 100;
-constexpr int64_t kMostAheadMs = 366 * int64_t{86'400'000};
+constexpr int64_t kAnHourMs = 3'600'000, kADayMs = 24 * kAnHourMs;
+constexpr int64_t kMostAheadMs = 366 * kADayMs;
+constexpr int kForgottenAtOnce = 16;
 
 absl::Status Read(const apps::SagaRow& row, KeptPayment* kept) {
   if (kept->ParseFromString(row.bytes)) return absl::OkStatus();
@@ -44,6 +47,35 @@ absl::Status CheckOpen(SqlSession& s, uint64_t customer, bool scheduled) {
            " until one is paid"));
 }
 
+// The rows of refused orders of the customer ?1. RefusedSchema() has them in the order of their times.
+std::string OfRefused() {
+  return Join(" FROM ", kTable,
+              " WHERE owner = ?1 AND open = 0 AND state = ", static_cast<int>(Payment::REFUSED));
+}
+
+// Forgets some that are so old that no repetition of them is expected (apps/kit/once.h), but for `row`, which may be one that is tried
+// again. The shard keeps its answers to them, so a late attempt moves no money.
+absl::Status CheckRefused(SqlSession& s, const apps::SagaRow& row) {
+  const std::string refused = OfRefused();
+  const int64_t now = apps::NowMs();
+  uint64_t attempts = 0;
+  int64_t oldest = now;
+  absl::Status status =
+      s.Query(Join("SELECT (SELECT CAST(coalesce(sum(round + 1), 0) AS INTEGER)", refused,
+                   " AND due_ms > ?2), coalesce((SELECT due_ms", refused, " ORDER BY due_ms LIMIT 1), ?2)"),
+              {row.owner, now - kAnHourMs}, [&](const SqlRow& found) {
+                attempts = found.Unsigned(0);
+                oldest = found.Integer(1);
+              });
+  if (status.ok() && attempts >= kMostRefused)
+    status = absl::ResourceExhaustedError(
+        Join("the bank has refused ", attempts, " payments of the customer within an hour; try again later"));
+  if (!status.ok() || oldest >= now - kADayMs) return status;
+  return s.Execute(Join("DELETE FROM ", kTable, " WHERE id IN (SELECT id", refused,
+                        " AND due_ms < ?2 AND id <> ?3 ORDER BY due_ms LIMIT ?4)"),
+                   {row.owner, now - kADayMs, row.id, kForgottenAtOnce});
+}
+
 }  // namespace
 
 bool IsRefusal(const absl::Status& status) {
@@ -54,6 +86,11 @@ std::string Orders::Schema() { return apps::SagaSchema(kTable); }
 
 std::string Orders::OpenSchema() {
   return Join("CREATE INDEX payments_waiting ON ", kTable, "(owner) WHERE open = 1");
+}
+
+std::string Orders::RefusedSchema() {
+  return Join("CREATE INDEX payments_refused ON ", kTable,
+              "(owner, due_ms) WHERE open = 0 AND state = ", static_cast<int>(Payment::REFUSED));
 }
 
 absl::Status Orders::Check(const PaymentOrder& order) {
@@ -157,7 +194,8 @@ Coroutine Orders::Give(Context& ctx, const PaymentOrder& order, uint64_t id, uin
   const bool scheduled = row.state == Payment::SCHEDULED;
   const auto admit = [&](SqlSession& s) {
     absl::Status admitted = CheckOpen(s, order.customer(), /*scheduled=*/false);
-    return admitted.ok() && scheduled ? CheckOpen(s, order.customer(), scheduled) : admitted;
+    if (admitted.ok() && scheduled) admitted = CheckOpen(s, order.customer(), scheduled);
+    return admitted.ok() && around_.forgets ? CheckRefused(s, row) : admitted;
   };
   absl::Status status = co_await sagas_.Begin(ctx, apps::Once(ctx, order.customer()), again_, &row, admit);
   if (status.ok() && row.state != Payment::SCHEDULED) status = co_await sagas_.Finish(ctx, &row);

@@ -40,6 +40,9 @@ struct AroundTransfer {
   std::function<Coroutine(Context& ctx, const KeptPayment& kept)> after = nullptr;
   // Runs in each transaction that writes a state of an order.
   apps::Saga::Moved moved = nullptr;
+  // True: a customer has kMostRefused at most, and they are forgotten after a day. No other table refers to the rows of these orders.
+  // `db` has RefusedSchema(), too.
+  bool forgets = false;
 };
 
 // Thread-safe. All calls have the errors of SqlDatabase, `posting` and `unique-id`, too.
@@ -47,8 +50,9 @@ class Orders {
  public:
   // The table `payments`, a step of the schema of the service.
   static std::string Schema();
-  // A later step of the schema.
+  // Later steps of the schema.
   static std::string OpenSchema();
+  static std::string RefusedSchema();
   // INVALID_ARGUMENT: the cents, the text or the time are out of bounds.
   static absl::Status Check(const PaymentOrder& order);
   // The request to `access-control` for the order with the id `id`.
@@ -67,10 +71,11 @@ class Orders {
                   Payment* reply);
   // Takes the order with the id `id` to pay to the account `payee`, whose IBAN, if any, is order.iban(). The order has passed
   // Check(). Errors: the refusal, be it of this call or of the one that this repeats; ALREADY_EXISTS;
-  // RESOURCE_EXHAUSTED: the customer has kMostScheduled that wait for their time, or kMostUnfinished others.
+  // RESOURCE_EXHAUSTED: the customer has kMostScheduled that wait for their time, or kMostUnfinished others, or kMostRefused that were
+  // refused within an hour.
   Coroutine Give(Context& ctx, const PaymentOrder& order, uint64_t id, uint64_t payer, uint64_t payee,
                  Payment* reply);
-  // NOT_FOUND: the customer has not given this order.
+  // NOT_FOUND: the customer has not given this order, or it was refused and is forgotten.
   Coroutine Status(Context& ctx, const PaymentQuery& query, Payment* reply);
   // FAILED_PRECONDITION: the order is not SCHEDULED. NOT_FOUND, as Status().
   Coroutine Cancel(Context& ctx, const PaymentQuery& query, Payment* reply);

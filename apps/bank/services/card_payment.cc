@@ -8,7 +8,7 @@
 namespace curtail::bank {
 
 struct CardPaymentService final : CardPayments::CoroutineService {
-  CardPaymentService(SqlDatabase& db, Env& e) : env(e), orders(db, e, Payment::REFUSED) {}
+  CardPaymentService(SqlDatabase& db, Env& e) : env(e), orders(db, e, Payment::REFUSED, {.forgets = true}) {}
 
   Coroutine Pay(Context& ctx, const PaymentOrder& request, Payment* reply) override {
     PaymentOrder order = request;
@@ -42,8 +42,8 @@ struct CardPaymentService final : CardPayments::CoroutineService {
 };
 
 HostedService HostedCardPayment() {
-  return apps::HostedWithData<CardPaymentService>(kApplication, "card-payment",
-                                                  {Orders::Schema(), Orders::OpenSchema()});
+  return apps::HostedWithData<CardPaymentService>(
+      kApplication, "card-payment", {Orders::Schema(), Orders::OpenSchema(), Orders::RefusedSchema()});
 }
 
 }  // namespace curtail::bank

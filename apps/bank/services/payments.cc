@@ -13,7 +13,8 @@ struct PaymentsService final : Payments::CoroutineService {
       : env(e),
         orders(db, e, Payment::REFUSED,
                {.before = [this](Context& ctx, const apps::SagaRow&,
-                                 const KeptPayment& kept) { return OpenNostro(ctx, kept.payee()); }},
+                                 const KeptPayment& kept) { return OpenNostro(ctx, kept.payee()); },
+                .forgets = true},
                &access, &banks) {}
 
   Coroutine Pay(Context& ctx, const PaymentOrder& request, Payment* reply) override {
@@ -49,8 +50,8 @@ struct PaymentsService final : Payments::CoroutineService {
 };
 
 HostedService HostedPayments() {
-  return apps::HostedWithData<PaymentsService>(kApplication, "payments",
-                                               {Orders::Schema(), Orders::OpenSchema()});
+  return apps::HostedWithData<PaymentsService>(
+      kApplication, "payments", {Orders::Schema(), Orders::OpenSchema(), Orders::RefusedSchema()});
 }
 
 }  // namespace curtail::bank
