@@ -234,6 +234,7 @@ bool Connection::FinishConnect() {
   now_ = TimePoint();
   const auto got = static_cast<size_t>(*n);
   received_ += got;
+  if (!client_ && got >= kReadLittle) now();  // the price of this read counts from here
   *emptied = got < room.size() + most;
   if (!room.empty()) {
     if (absl::Status status = session_.ReceivedInRoom(std::min(got, room.size())); !status.ok())
