@@ -48,7 +48,7 @@ struct Flags {
 
 void AddFlags(CLI::App& app, Flags* f) {
   app.add_option("--variants", f->variants, "What to compare, the baseline first")->capture_default_str();
-  app.add_option("--outstanding", f->outstanding, "Requests under way in closed loops")
+  app.add_option("--outstanding", f->outstanding, "Requests in flight in closed loops")
       ->delimiter(',')
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();

@@ -37,7 +37,7 @@ void AddFlags(CLI::App& app, Options* o, std::vector<std::string>* loads) {
   app.add_option("--work", o->work, "truth or cost")
       ->check(CLI::IsMember({"truth", "cost"}))
       ->capture_default_str();
-  app.add_option("--loads", *loads, "cost: of closed-N (N under way) and open-N (N a second)")
+  app.add_option("--loads", *loads, "cost: of closed-N (N in flight) and open-N (N a second)")
       ->delimiter(',')
       ->capture_default_str();
   app.add_option("--seconds", o->seconds, "cost: of a run")

@@ -69,7 +69,7 @@ void AddFlags(CLI::App& app, Flags* f) {
       ->capture_default_str();
   app.add_option("--seconds", f->seconds, "Length of a cell; low loads take up to four times that [1.5]")
       ->check(CLI::Range(0.05, 3600.0));
-  app.add_option("--outstanding", f->outstanding, "Requests under way at saturation")
+  app.add_option("--outstanding", f->outstanding, "Requests in flight at saturation")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
   app.add_option("--data", f->tiers.data,

@@ -29,7 +29,7 @@ grpc-go, tonic-multi, tonic-current, thrift-async, thrift-fiber, capnp. curtail-
 mid-tier, with a made-up profile by which that config is always the best: what the watching costs. In place of
 POLICY, trace=SHARE records that share of requests in memory, metrics writes metrics, and fence=LIMIT has
 fences that are on, whose limits are fixed, or follow sct, aimd, vegas or gradient2.
-Loads: closed-N keeps N requests under way; open-QPS sends at random intervals whatever the answers do, and
+Loads: closed-N keeps N requests in flight; open-QPS sends at random intervals whatever the answers do, and
 latency counts from the moment a request was due.
 
 Examples:
@@ -80,7 +80,7 @@ void AddSetupFlags(CLI::App& app, Setup* setup) {
   add("connections",
       "Of the generator, used in turn; raw-threads and Thrift have one request at a time on each, so no more "
       "than this "
-      "under way [one, and for those as many as the largest closed loop]");
+      "in flight [one, and for those as many as the largest closed loop]");
   add("idle", "Connections to the mid-tier besides, on which nothing happens [0]");
 }
 

@@ -65,7 +65,7 @@ Command AddSwitch(CLI::App& app) {
   command->add_option("TARGET", f->target, kAdminTargetHelp)->required();
   command->add_option("CONFIG", f->config, "For example SIP1 or SDB1-16; left out: print the one in force");
   command->footer(
-      "The server goes on serving: requests under way finish as they began.\n"
+      "The server goes on serving: requests in flight finish as they began.\n"
       "Examples:\n"
       "  curtail switch hdsearch SDB1-16            # the service that clients call\n"
       "  curtail switch hdsearch/leaf FIB1          # all leaves; hdsearch/leaf.0 is one\n"

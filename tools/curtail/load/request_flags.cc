@@ -59,7 +59,7 @@ void AddMessageFlags(CLI::App& load, LoadFlags* f) {
                   "is asked (reflection)")
       ->allow_extra_args(false)
       ->group(group);
-  load.add_option("--import-path", f->import_paths, "Where the imports of --proto lie")
+  load.add_option("--import-path", f->import_paths, "A folder with imports of --proto")
       ->allow_extra_args(false)
       ->group(group);
   load.add_option("--stream", f->stream,

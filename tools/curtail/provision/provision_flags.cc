@@ -22,7 +22,7 @@ when all services that work saturate at about the same load, or when the CPUs or
 shares.
 
 Levers: cpu, the time that each process may use, by a cgroup, which takes root or a delegated one; threads, the sizes of the
-services' pools, FIB1 to FIB2 or SDB1-4 to SDB1-8. Replicas are none: callers take the first instance, or shards.
+services' pools, FIB1 to FIB2 or SDB1-4 to SDB1-8. Replicas are not a lever: callers take the first instance, or shards.
 
 The overlay is written after every step that is kept, so Ctrl-C leaves what was found until then.
 
@@ -62,7 +62,7 @@ Command AddProvision(CLI::App& app) {
   command->add_option("--step", f->step, "The factor by which a step multiplies a share")
       ->check(Between(1.1, 16))
       ->capture_default_str();
-  command->add_option("--bound", f->bound_percent, "Loads are told apart by so many percent")
+  command->add_option("--bound", f->bound_percent, "How far apart two loads must be, in percent")
       ->check(Between(1, 100))
       ->capture_default_str();
   command->add_option("--seconds", f->seconds, "Length of a turn; up to 5 times that at low loads")

@@ -20,8 +20,9 @@ check, and starts again what ends by itself. Ctrl-C, closing the terminal or `cu
 this command, however that ends.
 
 Applications: hdsearch (image search), router (key-value store over memcached), setalgebra (document search), recommend
-(rating prediction), social (social network), bank (accounts and payments), media (movie reviews); or the path
-of a topology file of your own, see docs/topology.md.
+(rating prediction), social (social network), bank (accounts and payments), media (movie reviews), shop
+(orders, payments and shipments), fanout (a mid-tier over leaves that do nothing); or the path of a topology file of your own,
+see docs/topology.md.
 
 Examples:
   curtail up hdsearch                                            # in the foreground; Ctrl-C ends it
