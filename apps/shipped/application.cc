@@ -2,7 +2,9 @@
 #include "apps/shipped/application.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <span>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -109,8 +111,11 @@ absl::StatusOr<Topology> LoadTopology(const std::string& name) {
   if (const ShippedApplication* shipped = Find(name)) {
     return Topology::Parse(shipped->topology, absl::StrCat(name, "'s topology.yaml"));
   }
+  std::error_code unreadable;
+  const bool here = std::filesystem::exists("topology.yaml", unreadable);
   return absl::NotFoundError(absl::StrCat(NoApplication(name).message(),
-                                          "\n  hint: give the path of your own topology, ./NAME.yaml"));
+                                          "\n  hint: give the path of your own topology, ./",
+                                          here ? "topology.yaml" : "NAME.yaml"));
 }
 
 absl::StatusOr<Topology> LoadTopology(const std::string& name, const deploy::TopologyChanges& changes) {

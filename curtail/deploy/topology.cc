@@ -33,7 +33,7 @@ int Count(const YAML::Node& node, std::string_view what, int least) {
   if (!node.IsScalar() || !absl::SimpleAtoi(node.Scalar(), &value) || value < least ||
       value > kMaxInstances) {
     Fail(node, absl::StrCat(std::string(what), " must be a number from ", least, " to ", kMaxInstances,
-                            node.IsScalar() ? absl::StrCat(", not ", node.Scalar()) : ""));
+                            node.IsScalar() ? absl::StrCat(", not \"", node.Scalar(), "\"") : ""));
   }
   return value;
 }

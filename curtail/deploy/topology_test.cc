@@ -304,14 +304,14 @@ TEST(TopologyTest, SaysWhereItIsWrong) {
   EXPECT_EQ(Problem("application: x\nservices:\n  a:\n\t run: a\n"),
             "t.yaml:4: a tab indents this line; YAML takes spaces alone");
   EXPECT_EQ(Problem("application: x\nservices:\n   a: {run: a}\n  b: {run: b}\n"),
-            "t.yaml:4: this line is indented as none of those before it to which it could belong");
+            "t.yaml:4: no line above is indented like this one; align it with the keys beside it");
   EXPECT_EQ(Problem("application: x\nservices:\n  a: {run: a, calls: bank}\n  bank: {run: b}\n"),
             "t.yaml:3: calls must be a list: calls: [bank]");
   EXPECT_EQ(
       Problem("application: x\nservices:\n  a: {run: a, calls: [bakn]}\n  bank: {run: b, entry: true}\n"),
       "t.yaml:3: a calls bakn, which is not a service of this topology; did you mean \"bank\"?");
   EXPECT_THAT(Problem("application: x\nservices:\n  a: {run: a, shards: many, entry: true}\n"),
-              HasSubstr("t.yaml:3: shards must be a number from 1 to 1024, not many"));
+              HasSubstr("t.yaml:3: shards must be a number from 1 to 1024, not \"many\""));
   EXPECT_THAT(Problem("application: x\nservices:\n  a: {run: a}\n"), HasSubstr("no service has entry: true"));
   EXPECT_THAT(Problem("application: x\nservices:\n  a: {run: a, entry: true}\n  b: {run: b, entry: true}\n"),
               HasSubstr("t.yaml:4: a and b both have entry: true; only one service may"));

@@ -250,6 +250,9 @@ def test_help(tools):
     expect_refusal(tools.run("compare", "./x.yaml", "--policies", "mutune"), 104, "compare takes shipped applications only")
     expect_refusal(tools.run("new", "My App"), 104, "a name starts with a lower-case letter and has lower-case letters and digits, at most 40\n")
     expect_refusal(tools.run("new", "kiosk", "--services", "front"), 104, "--services: give 2 to 50 services")
+    expect_refusal(tools.run("new", "shop"), 104, "application \"shop\": curtail has an application of this name; choose another\n")
+    expect_refusal(tools.run("new", "kiosk", "--services", "front,class"), 104, "--services \"class\": C++ or the files that this writes use the name")
+    expect_refusal(tools.run("top", "bank/front-end"), 104, "top takes an application: curtail top bank\n")
     expect_refusal(tools.run("provision", "bank", "--qos", "errors<1%"), 104, "--qos needs a percentile, as in 'p99<50ms'\n")
     expect_refusal(tools.run("provision", "bank", "--rps", "0"), 104, "--rps: 0 is not above 0\n")
     for command in ("load", "logs", "observe", "top", "traces", "status", "switch", "down", "ps"):

@@ -104,7 +104,7 @@ std::string CauseOf(std::string_view yaml, std::string what, int* at) {
     *at = line;
     return "a { or [ is not closed";
   }
-  return "this line is indented as none of those before it to which it could belong";
+  return "no line above is indented like this one; align it with the keys beside it";
 }
 
 }  // namespace

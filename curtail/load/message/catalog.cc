@@ -132,8 +132,10 @@ class ParserErrors final : public MultiFileErrorCollector {
   }
   absl::Status status() const {
     if (!missing_.empty() && count_ == 0) {
+      const bool shipped = missing_.starts_with("google/api/");  // paths of HTTP, for curtail_proto()
       return absl::InvalidArgumentError(
-          Join(place_, "cannot find import \"", missing_, "\"; name its folder with --import-path"));
+          Join(place_, "cannot find import \"", missing_, "\"; name its folder with --import-path",
+               shipped ? ": share/curtail/proto of an installation of curtail has it" : ""));
     }
     return absl::InvalidArgumentError(count_ <= 1 ? text_ : Join(text_, " (and ", count_ - 1, " more)"));
   }

@@ -267,6 +267,7 @@ Comparison Compare(const LoadReport& a, const LoadReport& b) {
 }
 
 std::string ComparisonText(const Comparison& comparison) {
+  const bool none = comparison.runs_a == 0 || comparison.runs_b == 0;  // nothing was judged
   std::string text =
       absl::StrFormat("valid runs: %d of A, %d of B; %s\n\n", comparison.runs_a, comparison.runs_b,
                       comparison.between_runs ? "each run counts as one (Mann-Whitney, 95 %)"
@@ -276,8 +277,9 @@ std::string ComparisonText(const Comparison& comparison) {
   for (const MetricChange& c : comparison.changes) {
     const auto& range = c.ratio_interval;
     absl::StrAppendFormat(&text, "%-20s %12s %12s %8s %18s %7s  %s\n",
-                          absl::StrCat(c.metric.label, " (", c.metric.unit, ")"), NumberInUnit(c.metric, c.a),
-                          NumberInUnit(c.metric, c.b), c.ratio ? absl::StrFormat("%.3f", *c.ratio) : "-",
+                          absl::StrCat(c.metric.label, " (", c.metric.unit, ")"),
+                          none ? "-" : NumberInUnit(c.metric, c.a), none ? "-" : NumberInUnit(c.metric, c.b),
+                          c.ratio ? absl::StrFormat("%.3f", *c.ratio) : "-",
                           range ? absl::StrFormat("%.3f to %.3f", range->low, range->high) : "-",
                           c.p ? absl::StrFormat("%.3f", *c.p) : "-", NameOf(c.verdict));
   }

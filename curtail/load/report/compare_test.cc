@@ -171,6 +171,7 @@ TEST(Compare, WarnsOfPlansThatDifferAndRunsThatAreVoid) {
   EXPECT_FALSE(none.worse());
   for (const MetricChange& change : none.changes) EXPECT_EQ(change.verdict, ChangeVerdict::kTooFew);
   EXPECT_THAT(none.warnings, Contains(HasSubstr("no valid run")));
+  EXPECT_THAT(ComparisonText(none), testing::ContainsRegex("\np99 \\(us\\) +- +- +- +- +-  too few\n"));
 }
 
 TEST(Compare, WarnsOfOtherArrivals) {

@@ -238,8 +238,8 @@ std::string SummaryText(const LoadResult& r) {
   std::string text;
   if (r.interrupted) {
     absl::StrAppend(&text,
-                    Row("INTERRUPTED", absl::StrCat("after ", Seconds(r.measured), " of ",
-                                                    Seconds(r.plan.duration), "; the numbers are partial")));
+                    Row("INTERRUPTED", absl::StrFormat("after %.3g s of %s; the numbers are partial",
+                                                       InSeconds(r.measured), Seconds(r.plan.duration))));
   }
   absl::StrAppend(&text, Row(r.steps.empty() ? "requests" : "journeys",
                              absl::StrFormat("%d due (%.1f/s), %d sent (%.1f/s), %d ok (%.1f/s), %d "

@@ -121,6 +121,7 @@ TEST(Threshold, RefusesWithAHint) {
       {"errors<200%", "a share is at most 100%"},
       {"p99", "compares nothing"},
       {"p99=5ms", "compares nothing"},
+      {"p99<5ms;errors<1%", "'p99<5ms;errors<1%' has two conditions; put a comma between them"},
       {"p99<5", "not a duration"},
       {"p99<", "not a duration"},
       {"p99<-5ms", "not a duration"},

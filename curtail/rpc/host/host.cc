@@ -379,7 +379,8 @@ class HostBuilder {
       if (!peer.pointers.empty()) continue;
       const std::string example =
           callee == "leaf" ? "--leaf ADDR for each instance" : Join("--peer ", callee, "=ADDR,ADDR");
-      return absl::InvalidArgumentError(Join(hosted.name, " calls ", callee, ": say where it is, ", example));
+      return absl::InvalidArgumentError(Join(hosted.name, " calls ", callee, ": say where it is, ", example,
+                                             "; in a topology add ", callee, " to its calls"));
     }
     return absl::OkStatus();
   }

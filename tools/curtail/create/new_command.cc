@@ -75,8 +75,12 @@ absl::Status CheckName(const std::string& what, const std::string& name, bool da
         Join(what, " \"", name, "\": a name starts with a lower-case letter and has lower-case letters",
              dashes ? ", digits and dashes" : " and digits", ", at most ", kLongestName));
   }
-  if (taken.contains(name) || apps::IsApplication(name))
-    return absl::InvalidArgumentError(Join(what, " \"", name, "\": the name is taken; choose another"));
+  if (apps::IsApplication(name))
+    return absl::InvalidArgumentError(
+        Join(what, " \"", name, "\": curtail has an application of this name; choose another"));
+  if (taken.contains(name))
+    return absl::InvalidArgumentError(
+        Join(what, " \"", name, "\": C++ or the files that this writes use the name; choose another"));
   return absl::OkStatus();
 }
 

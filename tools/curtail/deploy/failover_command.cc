@@ -74,6 +74,8 @@ int RunFailover(const FailoverFlags& flags, Console& console) {
                      stores.empty() ? "" : absl::StrCat("; there are ", absl::StrJoin(stores, ", "))),
         stores.empty() && apps::IsApplication(application)
             ? absl::StrCat("curtail up ", application, " --stores postgresql --set postgresql.replicas=2")
+        : stores.empty()
+            ? "in its topology such a store has replicas: 2 and the key failover; see docs/topology.md"
             : "");
   }
   if (shard.empty() ? shards.size() > 1 : !shards.contains(shard)) {

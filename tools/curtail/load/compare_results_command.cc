@@ -71,7 +71,8 @@ Command AddCompareResults(CLI::App& app) {
   command->add_option("A", f->a, "Written by curtail load --repeat 5 --json")->required();
   command->add_option("B", f->b, "The same, to be judged against A")->required();
   command->add_option("--json", f->json, "Write the comparison here as JSON");
-  command->add_flag("--fail-if-worse", f->fail_if_worse, "Exit with 99 when some number is worse");
+  command->add_flag("--fail-if-worse", f->fail_if_worse,
+                    "Exit with 99 when some number is worse, with 98 when A or B has no valid run");
   command->footer("Example: curtail compare-results before.json after.json --fail-if-worse");
   return {command, [f](const Invocation& given) { return RunCompareResults(*f, given.console); }};
 }

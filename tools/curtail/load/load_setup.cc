@@ -275,9 +275,10 @@ absl::StatusOr<WorkloadMaker> MakeWorkloads(const LoadFlags& flags, const LoadTa
   if (!flags.journey.empty()) return MakeJourneys(flags, targets);
   if (targets.http) return MakeHttpRequests(flags, targets);
   if (targets.application.empty() == flags.method.empty()) {
-    return absl::InvalidArgumentError(
-        "say what to send: either --method package.Service/Method, --journey FILE, or an application's name "
-        "before its address");
+    return absl::InvalidArgumentError(absl::StrCat(
+        "say what to send: either --method package.Service/Method, --journey FILE, or, of an application "
+        "that curtail has, its name: ",
+        apps::ApplicationNames()));
   }
   if (!targets.application.empty()) {
     apps::RequestOptions options;
@@ -367,9 +368,10 @@ absl::Status SetRetries(const LoadFlags& flags, const LoadTargets& targets, RunO
       const absl::StatusOr<CatalogMethod> method = catalog->FindMethod(flags.method);
       if (!method.ok()) return method.status();
       if (!method->idempotent) {
-        return absl::InvalidArgumentError(absl::StrCat("--retries: ", method->path.substr(1),
-                                                       " may do harm when it runs twice; if not, its "
-                                                       ".proto says so by the option idempotency_level"));
+        return absl::InvalidArgumentError(
+            absl::StrCat("--retries: ", method->path.substr(1),
+                         " may do harm when it runs twice; if not, write "
+                         "option idempotency_level = IDEMPOTENT; in its .proto"));
       }
       methods = {method->path};
     }

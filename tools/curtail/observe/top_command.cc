@@ -19,6 +19,7 @@
 #include "curtail/term/exit_code.h"
 #include "curtail/term/interrupt.h"
 #include "tools/curtail/deploy/admin_failure.h"
+#include "tools/curtail/deploy/run_folder.h"
 #include "tools/curtail/observe/top_table.h"
 #include "tools/curtail/observe/vitals.h"
 #include "tools/curtail/term/command.h"
@@ -125,6 +126,10 @@ bool Top::Wait(TimePoint until) {
 // Fills a terminal, else prints a block a second; on a terminal the last one stays when it ends. Ends with `stop`, with
 // the key q, and with the application. Returns the exit code.
 int RunTop(const TopFlags& flags, Console& console, const std::atomic<bool>& stop) {
+  if (const std::string wrong = NotAnApplication("top", flags.application); !wrong.empty()) {
+    console.Error(wrong, "");
+    return kBadConfig;
+  }
   const absl::Status ended = Top(flags, console, stop).Run();
   if (!ended.ok()) return LookFailure(ended, console);
   return stop.load(std::memory_order_relaxed) ? kInterrupted : kOk;

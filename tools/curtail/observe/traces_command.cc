@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "apps/shipped/application.h"
 #include "curtail/base/clock.h"
 #include "curtail/base/read_file.h"
 #include "curtail/base/strings.h"
@@ -96,9 +97,10 @@ absl::Status Collect(const TracesFlags& flags, const std::atomic<bool>& stop, ob
     report->processes = static_cast<int>(state->processes.size());
     const absl::Status read = ReadSpansOnce(state->processes, stop, records);
     if (absl::IsNotFound(read)) {
-      return absl::FailedPreconditionError(absl::StrCat("no service of ", flags.source,
-                                                        " has traces: start it by curtail up ", flags.source,
-                                                        " --trace-to memory --trace-sample 1"));
+      return absl::FailedPreconditionError(
+          absl::StrCat("no service of ", flags.source, " has traces: start it by curtail up ",
+                       apps::IsApplication(flags.source) ? flags.source : "TOPOLOGY.yaml",
+                       " --trace-to memory --trace-sample 1"));
     }
     if (!read.ok()) return read;
     report->seconds = InSeconds(Now() - begun);

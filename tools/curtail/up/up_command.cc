@@ -240,7 +240,8 @@ int Supervise(const deploy::Topology& topology, const UpFlags& flags, Nanos star
               const RunFolder& folder, Console& console, const std::atomic<bool>& stop, OnUp on_up) {
   absl::StatusOr<std::unique_ptr<Dashboard>> dashboard =
       flags.dashboard.empty() ? nullptr : Dashboard::Start(flags.dashboard, topology);
-  if (!dashboard.ok()) return FailUp(console, dashboard.status(), "--dashboard takes another address");
+  if (!dashboard.ok())
+    return FailUp(console, dashboard.status(), "--dashboard takes a PORT of this machine or HOST:PORT");
   UpReporter reporter(topology, folder, console);
   reporter.ShowAt(dashboard->get());
   reporter.Begin();
