@@ -31,7 +31,7 @@ absl::StatusOr<Load> ParseLoad(absl::string_view name, const LoadLimits& limits)
     wanted.push_back(absl::StrCat(kind.prefix, "N with N from 1 to ", most));
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("\"", name, "\" is no load; write ", absl::StrJoin(wanted, ", ")));
+      absl::StrCat("\"", name, "\" is not a load; write ", absl::StrJoin(wanted, ", ")));
 }
 
 }  // namespace

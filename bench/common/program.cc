@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/common/program.h"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <filesystem>
 #include <iostream>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -17,6 +22,18 @@ namespace {
 absl::Status Write(const std::string& path, const std::string& text) {
   if (path.empty() || WriteFile(path, text)) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat("cannot write ", path));
+}
+
+// A file that cannot be written is an error now, and not after hours of measuring.
+absl::Status CheckWritable(const std::string& path) {
+  if (path.empty()) return absl::OkStatus();
+  std::error_code unknown;
+  const bool is_folder = std::filesystem::is_directory(path, unknown);
+  std::filesystem::path written = path;  // a device, or the folder of a file, which is replaced
+  if (!std::filesystem::is_other(path, unknown)) written = written.parent_path();
+  if (!is_folder && access(written.empty() ? "." : written.c_str(), W_OK) == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("cannot write ", path, ": ", std::generic_category().message(is_folder ? EISDIR : errno)));
 }
 
 }  // namespace
@@ -39,6 +56,9 @@ std::optional<int> ParseFlags(CLI::App& app, int argc, char** argv, CommonFlags*
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kOk : kBadConfig;
+  }
+  for (const std::string& path : {flags->json, flags->markdown}) {
+    if (const absl::Status status = CheckWritable(path); !status.ok()) return Fail(app.get_name(), status);
   }
   return std::nullopt;
 }

@@ -62,7 +62,9 @@ void AddFlags(CLI::App& app, Flags* f) {
   app.add_option("--service", f->service, apps::ApplicationNames())
       ->required()
       ->check([](const std::string& name) {
-        return apps::IsApplication(name) ? "" : "there is no service " + name;
+        return apps::IsApplication(name)
+                   ? ""
+                   : "there is no service " + name + "; there are " + apps::ApplicationNames();
       });
   app.add_option("--configs", f->configs, "Configs to try, several for a model let the best one go on");
   app.add_option("--loads", f->loads, "Requests a second, or percent of the best throughput of any config")

@@ -40,7 +40,7 @@ absl::StatusOr<std::vector<LoadSpec>> ParseLoads(std::string_view text) {
     if (!absl::SimpleAtod(number, &spec.value) || !(spec.value > 0) || spec.value * scale > most) {
       return absl::InvalidArgumentError(absl::StrCat(
           "\"", part,
-          "\" is no load; write requests a second (50, 1k) or percent of the best throughput (25%)"));
+          "\" is not a load; write requests a second (50, 1k) or percent of the best throughput (25%)"));
     }
     spec.value *= scale;
     loads.push_back(spec);

@@ -14,6 +14,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "bench/common/program.h"
 #include "bench/common/report.h"
 #include "bench/common/round.h"
@@ -111,7 +112,11 @@ int main(int argc, char** argv) {
   std::copy_if(std::begin(kWorks), std::end(kWorks), std::back_inserter(results.works),
                [&](const Work& work) { return absl::StrContains(work.name, flags.work); });
   if (results.works.empty()) {
-    return bench::Fail("streams", absl::InvalidArgumentError(absl::StrCat("no such work: ", flags.work)));
+    return bench::Fail(
+        "streams",
+        absl::InvalidArgumentError(absl::StrCat(
+            "--work: no work has \"", flags.work, "\" in its name; there are ",
+            absl::StrJoin(kWorks, "; ", [](std::string* out, const Work& work) { *out += work.name; }))));
   }
   results.cells.assign(results.works.size(), std::vector<std::vector<double>>(subjects.size()));
   const bench::RoundPlan plan{.rounds = flags.rounds,

@@ -91,7 +91,7 @@ absl::StatusOr<Config> Config::Parse(std::string_view text) {
     if (dash == std::string_view::npos) break;
     rest.remove_prefix(dash + 1);
   }
-  if (static_cast<int>(sizes.size()) != PoolCount(*model)) {
+  if (text.size() == 3 || static_cast<int>(sizes.size()) != PoolCount(*model)) {
     return Bad(text, WrongPools(text.substr(0, 3), PoolCount(*model)));
   }
   int parsed[3] = {0, 0, 0};

@@ -38,6 +38,7 @@ TEST(Config, RefusesWhatIsNotOneWithAHint) {
   EXPECT_EQ(error("fdb1-2"), "config \"fdb1-2\": write configs in capitals: FDB1-2");
   EXPECT_THAT(error(""), testing::StartsWith("the config is empty; write auto"));
   EXPECT_THAT(error("SDB"), testing::HasSubstr("SDB needs 2 pool sizes, as in SDB1-16;"));
+  EXPECT_THAT(error("SIP"), testing::HasSubstr("SIP needs 1 pool size, as in SIP1;"));
   EXPECT_THAT(error("SIB1-2"), testing::HasSubstr("SIB needs 1 pool size, as in SIB1;"));
 }
 

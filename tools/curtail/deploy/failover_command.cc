@@ -34,6 +34,14 @@ int Refuse(Console& console, const std::string& problem, const std::string& hint
   return kBadConfig;
 }
 
+// True if a store of the shipped application can fail over once it is up.
+bool HasStandbys(const std::string& application) {
+  if (!apps::IsApplication(application)) return false;
+  const absl::StatusOr<deploy::Topology> topology = apps::LoadTopology(application);
+  return topology.ok() &&
+         std::ranges::any_of(topology->services, [](const auto& s) { return !s.failover.empty(); });
+}
+
 // The replicas of one shard of a store that can fail over.
 struct Replicas {
   int count = 0;
@@ -72,7 +80,7 @@ int RunFailover(const FailoverFlags& flags, Console& console) {
         console,
         absl::StrCat(application, " has no store ", store, " that can fail over",
                      stores.empty() ? "" : absl::StrCat("; there are ", absl::StrJoin(stores, ", "))),
-        stores.empty() && apps::IsApplication(application)
+        stores.empty() && HasStandbys(application)
             ? absl::StrCat("curtail up ", application, " --stores postgresql --set postgresql.replicas=2")
         : stores.empty()
             ? "in its topology such a store has replicas: 2 and the key failover; see docs/topology.md"

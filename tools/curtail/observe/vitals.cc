@@ -52,7 +52,7 @@ void AddProblem(const ProcessVitals& of, ServiceVitals* service) {
   const bool silent =
       process.state == deploy::StateName(deploy::Instance::State::kReady) && !of.error.empty();
   std::string text = silent ? absl::StrCat(process.name, " does not answer: ", of.error)
-                            : absl::StrCat(process.name, " is ", process.state);
+                            : absl::StrCat(process.name, " is ", process.state, of.ready() ? " again" : "");
   if (!process.problem.empty())
     absl::StrAppend(&text, ": it ", process.problem.substr(0, process.problem.find('\n')));
   if (!of.error.empty() && !silent) absl::StrAppend(&text, ": ", of.error);
