@@ -8,6 +8,7 @@ import fcntl
 import os
 import pty
 import re
+import select
 import shutil
 import signal
 import struct
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import termios
+import threading
 import time
 import uuid
 
@@ -96,16 +98,20 @@ def shown(tools, columns, *command, stream="stdout"):
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     streams = {"stdout": subprocess.DEVNULL, stream: follower}
     process = subprocess.Popen(command, env={**tools.env, "TERM": "xterm"}, stdin=subprocess.DEVNULL, **streams)
-    os.close(follower)
+
+    def end():  # a hang-up of the terminal may cut off what was written last; this byte comes after it
+        process.wait()
+        os.write(follower, b"\0")
+
+    threading.Thread(target=end, daemon=True).start()
     text = b""
-    try:
-        while part := os.read(leader, 65536):
-            text += part
-    except OSError:  # EIO: the last writer has gone
-        pass
+    while not text.endswith(b"\0"):
+        assert select.select([leader], [], [], MAX_WAIT_S)[0], (command, text)
+        text += os.read(leader, 65536)
     os.close(leader)
-    assert process.wait(timeout=MAX_WAIT_S) == 0, command
-    return text.decode().replace("\r\n", "\n")
+    os.close(follower)
+    assert process.returncode == 0, command
+    return text[:-1].decode().replace("\r\n", "\n")
 
 
 def run_case(cases):
