@@ -61,6 +61,14 @@ std::string Bombs() { return CompressedCalls(200, std::string(4u << 20, '\0')); 
 // Two bytes for each unknown field, an empty text. An object of it takes thirty times as many.
 std::string GrowingCalls() { return CompressedCalls(100, Repeat("\x12\0"s, 16u << 20)); }
 std::string ShortGrowingCalls() { return CompressedCalls(400, Repeat("\x12\0"s, 1u << 19)); }
+// Texts that become an eighth, as a client's own compression makes them.
+std::string CompressedTexts() {
+  std::string text;
+  for (uint32_t i = 0; text.size() < 64u << 10; ++i)
+    text += Join("{\"id\":", i * 2'654'435'761u % 10'000, ",\"name\":\"customer\",\"city\":\"Ulm\"}\n");
+  text.resize(64u << 10);
+  return CompressedCalls(500, "\x0a\x80\x80\x04" + text);
+}
 // Blob { payload: 1 MiB }
 std::string LargeCalls() { return CompressedCalls(1000, "\x0a\x80\x80\x40" + std::string(1u << 20, '\0')); }
 
@@ -79,8 +87,8 @@ std::string ReflectionCalls() {
   return out;
 }
 
-// Requests of some bytes with four values of 3,900 bytes from HPACK's table.
-std::string IndexedCalls() {
+// Requests of some bytes with so many values of 3,900 bytes from HPACK's table.
+std::string CallsByIndex(size_t values) {
   constexpr char kInserted = '\x40';
   const std::string post = "\x83\x86\1\1x";
   std::string out =
@@ -89,9 +97,12 @@ std::string IndexedCalls() {
                                      wire::Literal(kInserted, "content-type", "application/grpc") +
                                      wire::Literal(kInserted, "a", std::string(3900, 'v')));
   for (uint32_t stream = 3; stream < 200'000; stream += 2)
-    out += wire::Frame(1, 5, stream, post + "\xc0\xbf\xbe\xbe\xbe\xbe");
+    out += wire::Frame(1, 5, stream, post + "\xc0\xbf" + Repeat("\xbe", values));
   return out;
 }
+std::string IndexedCalls() { return CallsByIndex(4); }
+std::string ShortCalls() { return CallsByIndex(0); }
+std::string OnceIndexedCalls() { return CallsByIndex(1); }
 
 std::string Get(std::string_view path) { return Join("GET ", path, " HTTP/1.1\r\nhost: localhost\r\n\r\n"); }
 std::string Post(std::string_view path, std::string_view body) {
@@ -123,6 +134,7 @@ std::vector<Attack> Attacks() {
   const std::vector<Port> grpc = {kAuto, kSib1}, admin = {kAdmin, kBeside};
   return {
       {"honest: empty calls, all answers read", grpc, 1, kReads, EmptyCalls},
+      {"honest: texts, gzip of 8:1", grpc, 1, kReads, CompressedTexts},
       {"calls, close, connect again", grpc, 1, kLeaves, EmptyCalls},
       {"calls, close, connect again", grpc, 4, kLeaves, EmptyCalls},
       {"gzip of 1,000:1, 4 MiB each", grpc, 4, kReads, Bombs},
@@ -133,6 +145,8 @@ std::vector<Attack> Attacks() {
       {"unread replies of 1 MiB", grpc, 4, kStays, LargeCalls},
       {"reflection, 100 unread streams", grpc, 4, kLeaves, ReflectionCalls},
       {"15.6 KB of fields by index", grpc, 4, kReads, IndexedCalls},
+      {"calls of 16 bytes", grpc, 4, kReads, ShortCalls},
+      {"3.9 KB of fields by index", grpc, 4, kReads, OnceIndexedCalls},
       {"honest: JSON calls, all answers read", {kGateway}, 1, kReads, JsonCalls},
       {"JSON calls, close, connect again", {kGateway}, 4, kLeaves, JsonCalls},
       {"pipelined 404s", {kGateway}, 4, kReads, [] { return Repeat(Get("/nowhere"), 10'000); }},
