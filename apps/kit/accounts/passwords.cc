@@ -18,8 +18,9 @@ constexpr size_t kKeyBytes = 32;
 absl::StatusOr<std::string> Scrypt(std::string_view password, std::string_view salt) {
   constexpr uint64_t kN = 1 << 14, kR = 8, kP = 1, kMostMemory = 64 << 20;
   std::string key(kKeyBytes, '\0');
-  if (EVP_PBE_scrypt(password.data(), password.size(), reinterpret_cast<const unsigned char*>(salt.data()), salt.size(), kN, kR, kP, kMostMemory,
-                     reinterpret_cast<unsigned char*>(key.data()), key.size()) != 1) {
+  if (EVP_PBE_scrypt(password.data(), password.size(), reinterpret_cast<const unsigned char*>(salt.data()),
+                     salt.size(), kN, kR, kP, kMostMemory, reinterpret_cast<unsigned char*>(key.data()),
+                     key.size()) != 1) {
     return absl::InternalError("scrypt failed: is there memory?");
   }
   return key;
