@@ -78,7 +78,7 @@ absl::StatusOr<Threshold> ParseOne(absl::string_view text) {
     return absl::InvalidArgumentError(absl::StrCat("a step or a method has no ", t.metric, "; use ", t.part,
                                                    ".p99 or any pN, mean, max or errors"));
   }
-  if (text.find_first_of("<>", at + length) != absl::string_view::npos)
+  if (text.find_first_of("<>", at + length + 1) != absl::string_view::npos)
     return absl::InvalidArgumentError(
         absl::StrCat("'", text, "' has two conditions; put a comma between them"));
   const absl::StatusOr<double> limit = ParseLimit(text.substr(at + length), *unit);

@@ -133,6 +133,7 @@ TEST(Threshold, RefusesWithAHint) {
       {"errors<nan", "not a share"},
       {"p99<5ms,", "compares nothing"},
       {"p99<<5ms", "not a duration"},
+      {"p99<5ms;errors<1%", "has two conditions; put a comma"},
       {"pay.good>5", "a step or a method has no good"},
       {"pay.latency<5ms", "no metric"},
       {"pay.p99<5", "not a duration"},
