@@ -10,7 +10,7 @@
 namespace curtail {
 namespace {
 
-constexpr FenceOptions kLending{.mode = FenceMode::kOn, .max_waiting = 4};
+const FenceOptions kLending{.mode = FenceMode::kOn, .max_waiting = 4};
 
 // For a time, `at_once` requests of the class come every 2 ms, and are answered within 1 ms.
 void Flow(FenceScaffold& s, uint8_t path_class, int at_once, int times = 50) {
