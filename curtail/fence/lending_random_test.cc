@@ -116,7 +116,7 @@ class RandomLoad {
       if (i > 0) CheckWait(waited);
       if (i > 0 || !stopped_) Schedule(kEnd, i, FromSeconds(InSeconds(c.mean) * (0.5 + rng_.Uniform01())));
     }
-    if (i == 0 && stopped_) {  // those that it refuses
+    if (i == 0 && stopped_) {  // the requests that were refused
       while (c.came.size() > s_.Stats(kA).waiting) c.came.pop_front();
     }
   }

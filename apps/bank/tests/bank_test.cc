@@ -223,7 +223,7 @@ TEST_F(BankTest, TheBankForgetsRefusedPaymentsAfterADay) {
   EXPECT_EQ(Audit(), 0);
 }
 
-// An old one that has the money now is tried again under its name, although it is one of those that could be forgotten.
+// A refused payment of two days ago is paid under its name if the customer repeats it, although the bank might have forgotten it.
 TEST_F(BankTest, AnOldRefusedPaymentThatIsRepeatedIsPaidOnce) {
   const Own &from = all_[0], &to = Other(from, /*same_shard=*/true);
   const PayRequest too_much = PaymentOf(from, to, kDeposit + 1);

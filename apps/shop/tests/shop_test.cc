@@ -157,7 +157,8 @@ TEST_F(ShopTest, LateStepsOfARefundedOrderChangeNothing) {
   };
   const Payment::Stub money(payment.get());
   const Inventory::Stub goods(inventory.get());
-  EXPECT_TRUE(absl::IsFailedPrecondition(send(money, &Payment::Stub::Refund, 7))) << "there is no charge";
+  EXPECT_TRUE(absl::IsFailedPrecondition(send(money, &Payment::Stub::Refund, 7)))
+      << "order 7 was never charged";
   EXPECT_TRUE(absl::IsFailedPrecondition(send(goods, &Inventory::Stub::TakeBack, 7)));
   ASSERT_TRUE(Refund(Clerk(), order.id(), &order).ok());
   ExpectAuditedWhenIdle();
