@@ -278,7 +278,7 @@ def check_other_process(language, leaf):
     line = json.loads(probe.line(1))
     assert line["severity"] == "ERROR" and line["trace_id"] == trace and "it broke" in line["message"], line
     assert probe.end() == 0 and probe.process.stdout.read() == "", "a log of JSON has no other text beside it"
-    for flags, text in ((("--service", "nobody"), "--service nobody"), ((), "--peer leaf=ADDR")):
+    for flags, text in ((("--service", "nobody"), "--service nobody"), ((), "--peer leaf=ADDR,ADDR; in a topology add leaf to its calls")):
         probe = Probe(language, *flags)
         assert text in probe.line(0) and probe.process.wait(MAX_WAIT_S) == 104, probe.log
 

@@ -42,7 +42,8 @@ func (h *Host) Peer(name string) grpc.ClientConnInterface {
 		}
 	}
 	if len(p.addresses) == 0 {
-		h.die("%s calls %s: say where it is, --peer %s=ADDR,ADDR", h.Service, name, name)
+		h.die("%s calls %s: say where it is, --peer %s=ADDR,ADDR; in a topology add %s to its calls",
+			h.Service, name, name, name)
 	}
 	p.file, _ = strings.CutPrefix(p.addresses[0], "file:")
 	if p.file == p.addresses[0] {

@@ -132,7 +132,8 @@ public final class Host {
   public Channel peer(String name) {
     List<String> addresses = addresses("peer", name);
     if (addresses.isEmpty())
-      throw new IllegalArgumentException(service + " calls " + name + ": say where, --peer " + name + "=ADDR");
+      throw new IllegalArgumentException(service + " calls " + name + ": say where it is, --peer " + name
+          + "=ADDR,ADDR; in a topology add " + name + " to its calls");
     return new Peer(addresses);
   }
 

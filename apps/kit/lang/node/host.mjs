@@ -56,7 +56,8 @@ class Host {
   // turn. A call has the deadline of the request in which it is made, ends when that is cancelled, and carries its trace.
   peer(name, type) {
     let addresses = this.addresses("peer", name), turn = 0, looked = 0;
-    if (addresses.length === 0) throw Error(`${this.service} calls ${name}: say where it is, --peer ${name}=ADDR,ADDR`);
+    if (addresses.length === 0)
+      throw Error(`${this.service} calls ${name}: say where it is, --peer ${name}=ADDR,ADDR; in a topology add ${name} to its calls`);
     const file = addresses[0].startsWith("file:") ? addresses[0].slice(5) : "", clients = {};
     const pick = () => {
       if (file && Date.now() - looked > lookAgainMs) {

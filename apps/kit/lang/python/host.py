@@ -84,7 +84,8 @@ class Host(grpc.ServerInterceptor):
     def peer(self, name, stub):
         targets = self.addresses("peer", name)
         if not targets:
-            raise ValueError(f"{self.service} calls {name}: say where it is, --peer {name}=ADDR,ADDR")
+            raise ValueError(f"{self.service} calls {name}: say where it is, --peer {name}=ADDR,ADDR; "
+                             f"in a topology add {name} to its calls")
         return Peer(targets, stub)
 
     def data_folder(self):
