@@ -9,6 +9,7 @@ set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 # The command and the applications need shared libraries, which dpkg-shlibdeps finds; a program that links curtail
 # needs their headers.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libabsl-dev, libboost-context-dev, libprotobuf-dev, libssl-dev, protobuf-compiler, zlib1g-dev")
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS
+  "libabsl-dev, libboost-context-dev, libpq-dev, libprotobuf-dev, libsqlite3-dev, libssl-dev, pkg-config, protobuf-compiler, zlib1g-dev")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "cmake, memcached")
 include(CPack)

@@ -2,23 +2,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Collects the files of an application's image: its programs, the libraries that these load, its data.
 
-usage: image_root.py APP PROGRAM CURTAIL FOLDER
+usage: image_root.py TOPOLOGY FOLDER [--version VERSION] [--licence LICENCE]
 
-APP is a folder of apps/, PROGRAM what was built of it, CURTAIL the command, for load tests in a cluster, FOLDER is made and is
-the image's root. The programs that the topology runs besides come from $PATH, and the data from apps/APP/image.data, a path a line. The packages of all that was copied are
-listed in usr/share/sbom/APP.spdx.json, in SPDX 2.3. There is no shell and no compiler in the image, and no architecture
-in this file: an image is for the machine that it is made on.
+FOLDER is made, in place of one that this made, and is the image's root. It gets the programs that run, run_at_port and
+prepare of the topology name, and the command curtail, for load tests in a cluster and for the dashboard. A path, such as
+build/shop, starts at the topology's folder; a name is looked up in $PATH. A file image.data beside the topology names data,
+an absolute path a line. The packages of all that was copied are listed in usr/share/sbom/APP.spdx.json, in SPDX 2.3. There is
+no shell and no compiler in the image, and no architecture in this file: an image is for the machine that it is made on.
 """
+import argparse
 import json
-import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import uuid
 
-SOURCES = pathlib.Path(__file__).resolve().parent.parent
+import yaml
+
 USER = 10001
 # Names of hosts: first those of the container runtime's file.
 FILES = {
@@ -34,23 +37,32 @@ def output(*command):
 
 def libraries(program):
     """The files that the loader maps for a program, itself included."""
-    text = output("ldd", program)
+    with open(program, "rb") as file:
+        if file.read(4) != b"\x7fELF":
+            sys.exit(f"{program} is a script; an image of this kind has no interpreter, so write a Dockerfile for it")
+    text = subprocess.run(["ldd", program], text=True, stdout=subprocess.PIPE, check=False).stdout  # fails for a static one
     missing = re.findall(r"(\S+) => not found", text)
     if missing:
         sys.exit(f"{program} lacks {', '.join(missing)}")
     return sorted(set(re.findall(r"(?:=> )?(/\S+) \(0x", text)))
 
 
-def other_programs(app, program):
-    """What the topology runs besides the application itself: of the same build, or installed here."""
-    build = pathlib.Path(program).resolve().parents[2]
-    topology = (SOURCES / "apps" / app / "topology.yaml").read_text()
-    words = re.findall(r"^ *(?:run|run_at_port|prepare): *(\S+)", topology, re.M)
-    for word in sorted(set(words) - {app}):
-        path = shutil.which(word, path=f"{build}/tools/gateway:{os.environ['PATH']}")
+def programs_of(topology, folder):
+    """The programs of the pods, by the names that `curtail render` calls them by."""
+    commands = [service.get(key) for service in topology["services"].values() for key in ("run", "run_at_port")]
+    programs = {}
+    for command in ["curtail", *commands, topology.get("prepare")]:
+        if command is None:
+            continue
+        word = command[0] if isinstance(command, list) else shlex.split(command)[0]
+        name = pathlib.PurePath(word).name
+        path = shutil.which(folder / word if "/" in word else word)
         if path is None:
-            sys.exit(f"the topology runs {word}, which is not installed here")
-        yield word, path
+            sys.exit(f"the program {word} is missing; build it, or add its folder to PATH")
+        path = str(pathlib.Path(path).resolve())
+        if programs.setdefault(name, path) != path:
+            sys.exit(f"{name} is two programs, {programs[name]} and {path}; rename one")
+    return programs
 
 
 def package_of(path):
@@ -67,18 +79,17 @@ def copy(source, target):
     shutil.copy(source, target)  # what a link points to, under the link's name
 
 
-
-def sbom(app, version, packages):
+def sbom(app, version, licence, packages):
     def entry(spdx_id, name, version, licence, reference=None):
-        package = {"SPDXID": f"SPDXRef-{spdx_id}", "name": name, "versionInfo": version, "downloadLocation": "NOASSERTION",
+        package = {"SPDXID": f"SPDXRef-{spdx_id}", "name": name, "downloadLocation": "NOASSERTION",
                    "filesAnalyzed": False, "licenseConcluded": licence, "licenseDeclared": licence,
-                   "copyrightText": "NOASSERTION"}
+                   "copyrightText": "NOASSERTION"} | ({"versionInfo": version} if version else {})
         if reference:
             package["externalRefs"] = [{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl",
                                         "referenceLocator": reference}]
         return package
 
-    described = [entry("application", app, version, "Apache-2.0")]
+    described = [entry("application", app, version, licence)]
     relations = [{"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES",
                   "relatedSpdxElement": "SPDXRef-application"}]
     for name in sorted(packages):
@@ -97,21 +108,26 @@ def sbom(app, version, packages):
             "packages": described, "relationships": relations}
 
 
-def main(app, program, curtail, folder):
-    root = pathlib.Path(folder)
+def collect(topology_file, root, version, licence):
+    topology = yaml.safe_load(topology_file.read_text())
+    app = topology["application"]
+    if root.exists() and any(root.iterdir()) and not (root / "usr/share/sbom").is_dir():
+        sys.exit(f"{root} has files that are not of an image; name a new folder")
     shutil.rmtree(root, ignore_errors=True)
-    packages = set()
-    own = [(app, program), ("curtail", curtail)]
-    programs = [*own, *other_programs(app, program)]
-    for name, path in programs:
+    packages, own = set(), []
+    programs = programs_of(topology, topology_file.parent)
+    for name, path in programs.items():
         copy(path, root / "usr/local/bin" / name)
-        if (name, path) not in own:
-            packages.add(package_of(path))
+        package = package_of(path)
+        packages.add(package)
+        if package is None:
+            own.append(root / "usr/local/bin" / name)
         for library in libraries(path):
             copy(library, root / library[1:])
             packages.add(package_of(library))
-    subprocess.run(["strip", *(root / "usr/local/bin" / name for name, _ in own)], check=False)
-    extra = SOURCES / "apps" / app / "image.data"
+    if own:
+        subprocess.run(["strip", *own], check=False)
+    extra = topology_file.parent / "image.data"
     for path in extra.read_text().split() if extra.exists() else []:
         files = sorted(p for p in pathlib.Path(path).rglob("*") if p.is_file()) or [pathlib.Path(path)]
         for file in files:
@@ -124,15 +140,22 @@ def main(app, program, curtail, folder):
         (root / empty).mkdir()
     (root / "tmp").chmod(0o1777)
     (root / "data").chmod(0o777)
-    version = re.search(r"^project\(curtail VERSION (\S+)", (SOURCES / "CMakeLists.txt").read_text(), re.M)[1]
     place = root / f"usr/share/sbom/{app}.spdx.json"
     place.parent.mkdir(parents=True)
-    place.write_text(json.dumps(sbom(app, version, packages - {None}), indent=1) + "\n")
+    place.write_text(json.dumps(sbom(app, version, licence, packages - {None}), indent=1) + "\n")
     size = sum(file.stat().st_size for file in root.rglob("*") if file.is_file())
     print(f"{root}: {size / 1e6:.1f} MB, {len(packages - {None})} packages, {len(programs)} programs")
 
 
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1].split("\n")[0], description=__doc__.split("\n\n")[0])
+    parser.add_argument("topology", type=pathlib.Path)
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--version", default="")
+    parser.add_argument("--licence", default="NOASSERTION")
+    given = parser.parse_args()
+    collect(given.topology.resolve(), given.folder, given.version, given.licence)
+
+
 if __name__ == "__main__":
-    if len(sys.argv) != 5:
-        sys.exit(__doc__)
-    main(*sys.argv[1:])
+    main()

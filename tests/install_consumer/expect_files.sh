@@ -28,4 +28,5 @@ for file in 'pkgconfig/curtail.pc' 'cmake/curtail/curtailConfig.cmake' 'cmake/cu
   'cmake/curtail/curtail-targets.cmake' 'libcurtail_rpc.a'; do
   [[ -n $(find "$prefix/lib" -path "*/$file" -size +0) ]] || lacks "lib/$file"
 done
+[[ -x $prefix/share/curtail/image_root.py ]] || lacks share/curtail/image_root.py
 [[ -s $prefix/include/curtail/rpc/server_main.h ]] || lacks include/curtail/rpc/server_main.h

@@ -89,6 +89,29 @@ curtail down kiosk
 curtail render ./kiosk/topology.yaml --to kubernetes >"$work/manifests.yaml"
 grep -q 'name: kiosk-order-book' "$work/manifests.yaml"
 
+# The files of its image are all that its programs take, which run there as the image's user. The Dockerfile runs them so, too.
+diff <(sed -n '/^ENV/,$p' kiosk/Dockerfile) <(sed -n '/^ENV/,$p' "$tree/deploy/Dockerfile")
+grep -qx /build kiosk/.dockerignore
+python3 -B "$prefix/share/curtail/image_root.py" kiosk/topology.yaml "$work/image"
+grep -q '"name": "libprotobuf' "$work/image/usr/share/sbom/kiosk.spdx.json"
+enter=(chroot --userspec=10001:10001)
+if ((EUID != 0)); then enter=(unshare --map-root-user chroot); fi
+inside=(env -i PATH=/usr/local/bin:/usr/bin:/usr/sbin HOME=/data "${enter[@]}" "$work/image")
+mkfifo "$work/ready"
+"${inside[@]}" kiosk --service stock --data /data --listen unix:/tmp/stock.sock >"$work/ready" &
+server=$!
+exec 4<"$work/ready"
+if ! read -r -t 20 -u 4 line || [[ $line != *"unix:/tmp/stock.sock"* ]]; then
+  echo "kiosk did not say in its image where it listens: ${line-}"
+  exit 1
+fi
+"${inside[@]}" curtail load unix:/tmp/stock.sock --method kiosk.Stock/Look --data '{"text": "tea"}' --debug | grep 'stock: tea, asked 1 times'
+"${inside[@]}" curtail-gateway --version
+kill -TERM "$server"
+wait "$server"
+server=
+[[ -s $work/image/data/stock.db ]] || { ls -l "$work/image/data"; exit 1; }
+
 # A policy of the program's own stands beside the library's, and is made before the server starts.
 if [[ $("$work/build/greeter_two_step" --help) != *two-step:LOW,HIGH* ]]; then
   echo "greeter_two_step --help does not name its policy"

@@ -170,8 +170,10 @@ absl::Status WriteApplication(const NewFlags& flags) {
     first.Update(WriteFile(Join(flags.application, "/", path), absl::StrReplaceAll(TemplateOf(name), more)));
   };
   for (const char* file : {"index.html", "app.js"}) write(Join("page/", file), file);
-  for (const char* file : {"CMakeLists.txt", "topology.yaml", "journey.yaml", "test.sh", "README.md"})
+  for (const char* file :
+       {"CMakeLists.txt", "Dockerfile", "topology.yaml", "journey.yaml", "test.sh", "README.md"})
     write(file, file);
+  write(".dockerignore", "dockerignore");
   write(Join(flags.application, ".proto"), "app.proto");
   for (size_t i = 0; i < services.size(); ++i) {
     write(Join("services/", services[i], ".cc"),
