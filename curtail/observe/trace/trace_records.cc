@@ -12,6 +12,8 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int kDeepest = 8;
+// `curtail up` and balancers check whether a service lives. No user waits for the answer.
+constexpr std::string_view kHealthChecks = "/grpc.health.v1.Health/";
 
 const Json* Member(const Json& object, const char* key) {
   const auto found = object.find(key);
@@ -80,6 +82,7 @@ class TraceRecords::Reader {
     for (const Json& json : spans) {
       RecordedSpan span{.service = service_, .instance = instance_};
       calls_.clear();
+      if (json.is_object() && TextOf(json, "method").starts_with(kHealthChecks)) continue;
       if (!json.is_object() || !ReadSpan(json, &span)) {
         ++records_->refused_;
         continue;

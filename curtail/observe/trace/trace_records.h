@@ -69,8 +69,9 @@ class TraceRecords {
 
   explicit TraceRecords(TraceBounds bounds = {});
 
-  // Adds the spans of one such document, or of an array of them, that it does not have yet. `service` and `instance`,
-  // unless empty, stand for the document's own name. Errors: INVALID_ARGUMENT for text that is no such document.
+  // Adds the spans of one such document, or of an array of them, that it does not have yet, and leaves out health
+  // checks. `service` and `instance`, unless empty, stand for the document's own name. Errors: INVALID_ARGUMENT for text
+  // that is not such a document.
   absl::Status Add(std::string_view json, std::string_view service = {}, std::string_view instance = {});
 
   const std::vector<RecordedSpan>& spans() const { return spans_; }

@@ -60,6 +60,20 @@ TEST(TraceRecords, KeepsASpanOnceAndNamesItByItsProcess) {
   EXPECT_EQ(records.name(records.spans()[0].instance), "cart-1");
 }
 
+TEST(TraceRecords, LeavesOutHealthChecks) {
+  TraceRecords records;
+  TestSpan check = kSpan, watch = kSpan, own = kSpan;
+  check.id = 8, check.method = "/grpc.health.v1.Health/Check";
+  watch.id = 9, watch.method = "/grpc.health.v1.Health/Watch";
+  own.id = 10, own.method = "/clinic.Health/Check";
+  ASSERT_TRUE(records.Add(DocumentJson("cart", {check, kSpan, watch, own})).ok());
+  ASSERT_EQ(records.spans().size(), 2u);
+  EXPECT_EQ(records.name(records.spans()[0].method), "/shop.Cart/Add");
+  EXPECT_EQ(records.name(records.spans()[1].method), "/clinic.Health/Check");
+  EXPECT_EQ(records.calls().size(), 4u) << "health checks have left no calls";
+  EXPECT_EQ(records.refused() + records.left_out(), 0u);
+}
+
 TEST(TraceRecords, RefusesTextThatIsNoDocument) {
   TraceRecords records;
   for (const std::string text : {"", "{", "null", "1", "[1]", "{}", "[{}]", R"({"spans": 1})",
