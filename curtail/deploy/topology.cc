@@ -67,8 +67,11 @@ std::string Name(const YAML::Node& node, std::string_view what) {
 void AddWiring(const YAML::Node& node, const std::string& key, ServiceSpec* service) {
   const bool own = key == "own";
   if (node.IsSequence()) {
-    for (const std::string& callee : Texts(node, key)) {
-      service->calls.push_back({callee, key == "calls" ? "--peer" : "--store", /*named=*/true, own});
+    std::set<std::string> named;
+    for (const YAML::Node& callee : node) {
+      const std::string name = Text(callee, key);
+      if (!named.insert(name).second) Fail(callee, absl::StrCat(key, " has ", name, " twice; name it once"));
+      service->calls.push_back({name, key == "calls" ? "--peer" : "--store", /*named=*/true, own});
     }
     return;
   }

@@ -82,7 +82,7 @@ struct ServiceSpec {
   // Secrets that it shares with others, by the flag that takes the file of each: {"tokens",
   // "--secret"}. Where services share a folder they find it there, and are not told.
   std::map<std::string, std::string> secrets;
-  // Of an instance, where the program cannot say it itself.
+  // An instance holds at least that; a curtail service may report more. 0: unknown.
   double memory_mib = 0;
   // The one that clients call. Exactly one service is.
   bool entry = false;

@@ -310,6 +310,16 @@ TEST(TopologyTest, SaysWhereItIsWrong) {
   EXPECT_EQ(
       Problem("application: x\nservices:\n  a: {run: a, calls: [bakn]}\n  bank: {run: b, entry: true}\n"),
       "t.yaml:3: a calls bakn, which is not a service of this topology; did you mean \"bank\"?");
+  EXPECT_EQ(
+      Problem(
+          "application: x\nservices:\n  b: {run: b}\n  a:\n    run: a\n    calls:\n      - b\n      - b\n"),
+      "t.yaml:8: calls has b twice; name it once");
+  EXPECT_EQ(Problem("application: x\nservices:\n  a: {run: a, stores: [b, b], entry: true}\n"),
+            "t.yaml:3: stores has b twice; name it once");
+  EXPECT_EQ(Problem("application: x\nvariables:\n  data: d\n  data: e\n"),
+            "t.yaml:4: variables has data twice; name it once");
+  EXPECT_EQ(Problem("application: x\nservices:\n  a: {run: a, calls: {b: --b, b: --c}}\n"),
+            "t.yaml:3: calls has b twice; name it once");
   EXPECT_THAT(Problem("application: x\nservices:\n  a: {run: a, shards: many, entry: true}\n"),
               HasSubstr("t.yaml:3: shards must be a number from 1 to 1024, not \"many\""));
   EXPECT_THAT(Problem("application: x\nservices:\n  a: {run: a}\n"), HasSubstr("no service has entry: true"));

@@ -150,7 +150,10 @@ double Amount(const YAML::Node& node, std::string_view what, double least, doubl
 std::map<std::string, std::string> Values(const YAML::Node& node, std::string_view what) {
   if (!node.IsMap()) Fail(node, absl::StrCat(std::string(what), " must be NAME: VALUE lines"));
   std::map<std::string, std::string> values;
-  for (const auto& [key, value] : Entries(node)) values[Text(key, what)] = Text(value, key.Scalar());
+  for (const auto& [key, value] : Entries(node)) {
+    if (!values.emplace(Text(key, what), Text(value, key.Scalar())).second)
+      Fail(key, absl::StrCat(std::string(what), " has ", key.Scalar(), " twice; name it once"));
+  }
   return values;
 }
 

@@ -38,7 +38,7 @@ bool Truth(const YAML::Node& node, std::string_view what);
 // A number that is 0, or from `least` to `most`; `rule` says so in the error.
 double Amount(const YAML::Node& node, std::string_view what, double least, double most,
               std::string_view rule);
-// A map of names to texts.
+// A map of names to texts; Fail() at a name that it has twice.
 std::map<std::string, std::string> Values(const YAML::Node& node, std::string_view what);
 // The entries of a map, in the order of the text, then those that merge keys (<<) add.
 std::vector<std::pair<YAML::Node, YAML::Node>> Entries(const YAML::Node& map);

@@ -119,7 +119,8 @@ double AvailableMib() {
   return 0;
 }
 
-// The memory that one instance of a service says it will take; nothing for a program that does not say.
+// The memory that one instance of a service will take: what its program reports or, if that is more, its memory_mib.
+// Nothing without either.
 std::optional<double> MemoryMib(const deploy::Topology& topology, const deploy::ServiceSpec& service,
                                 const std::string& log, Nanos timeout, const std::atomic<bool>& stop) {
   const std::optional<double> said =
@@ -144,7 +145,7 @@ std::optional<double> MemoryMib(const deploy::Topology& topology, const deploy::
       (*process)->AwaitAnyLine({"memory ", "ready ", "listening on "}, Deadline::In(timeout), &stop);
   double bytes = 0;
   if (!line.ok() || !absl::SimpleAtod(*line, &bytes)) return said;
-  return bytes / kMib;
+  return std::max(bytes / kMib, service.memory_mib);
 }
 
 std::string MibText(double mib) {
