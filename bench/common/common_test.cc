@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
 #include <atomic>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "bench/common/load.h"
+#include "bench/common/program.h"
 #include "bench/common/report.h"
 #include "bench/common/round.h"
 #include "bench/common/spread.h"
@@ -14,6 +16,32 @@
 
 namespace curtail::bench {
 namespace {
+
+// The error of a program of the flags --rounds and --stack about wrong words.
+std::string Refused(std::vector<std::string> words) {
+  CLI::App app("A benchmark", "demo");
+  CommonFlags flags;
+  std::string stack;
+  AddCommonFlags(app, &flags, {});
+  app.add_option("--stack", stack)->check(CLI::IsMember({"curtail", "grpc"}));
+  words.insert(words.begin(), "demo");
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(ParseFlags(app, static_cast<int>(argv.size()), argv.data(), &flags), kBadConfig);
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(ParseFlags, SaysWhatIsWrongAsOtherProgramsDo) {
+  const std::string hint = "\nhint: see demo --help\n";
+  EXPECT_EQ(Refused({"--stack", "nope"}),
+            "demo: --stack: unknown value \"nope\"; write curtail or grpc" + hint);
+  EXPECT_EQ(Refused({"--rounds", "0"}), "demo: --rounds: 0 is not from 1 to 1000" + hint);
+  EXPECT_EQ(Refused({"--round", "3"}),
+            "demo: --round: unknown flag or word; did you mean \"--rounds\"?" + hint);
+  EXPECT_EQ(Refused({"--json", "/nowhere/x.json"}),
+            "demo: cannot write /nowhere/x.json: No such file or directory\n");
+}
 
 std::string TurnsOf(const RoundPlan& plan) {
   std::string turns;

@@ -13,8 +13,10 @@
 #include "absl/strings/str_join.h"
 #include "bench/common/report.h"
 #include "bench/common/scratch.h"
+#include "curtail/base/internal/flag_error.h"
 #include "curtail/base/strings.h"
 #include "curtail/term/interrupt.h"
+#include "tools/docs/program_docs.h"
 
 namespace curtail::bench {
 namespace {
@@ -36,6 +38,14 @@ absl::Status CheckWritable(const std::string& path) {
       absl::StrCat("cannot write ", path, ": ", std::generic_category().message(is_folder ? EISDIR : errno)));
 }
 
+// Says what is wrong with the command line as curtail's other programs do.
+absl::Status Refusal(const CLI::App& app, const CLI::ParseError& error) {
+  const bool unknown = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+  const std::string what =
+      unknown ? tool::UnknownWord(app.remaining(), {&app}) : curtail::internal::PlainFlagError(error.what());
+  return absl::InvalidArgumentError(absl::StrCat(what, "\nhint: see ", app.get_name(), " --help"));
+}
+
 }  // namespace
 
 void AddCommonFlags(CLI::App& app, CommonFlags* flags, const CommonTexts& texts) {
@@ -55,7 +65,8 @@ std::optional<int> ParseFlags(CLI::App& app, int argc, char** argv, CommonFlags*
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kOk : kBadConfig;
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help
+    return Fail(app.get_name(), Refusal(app, error));
   }
   for (const std::string& path : {flags->json, flags->markdown}) {
     if (const absl::Status status = CheckWritable(path); !status.ok()) return Fail(app.get_name(), status);
