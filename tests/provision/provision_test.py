@@ -118,6 +118,8 @@ def test_refuses(tools):
                         (["--overlay", tools.path("none/y.yaml")], "none/y.yaml")):
         code, _, err = tools.run("provision", DESK, *REQUESTS, *args)
         assert code == 104 and words in err, (args, code, err)
+    code, _, err = tools.run("provision", DESK, "--dry-run")
+    assert code == 104 and "say what to send: either --method package.Service/Method, " in err, err
     with open(tools.path("bad.yaml"), "w", encoding="utf-8") as file:
         file.write("application: desk\nservices:\n  clerk: {cpu: lots}\n")
     code, _, err = tools.run("up", DESK, "--overlay", tools.path("bad.yaml"), "--dry-run")

@@ -144,7 +144,12 @@ def test_refuses(tools):
         assert got == code and text in err, (got, out, err)
 
     refused(104, "unknown application \"toy\"", "toy/count", "2")
+    refused(104, "APP/SERVICE is missing; no application is up\n")
     with up(tools):
+        refused(104, "APP/SERVICE is missing; toy is up\n")
+        refused(104, "N is missing\n", "toy/count")
+        code, _, err = tools.run("down")
+        assert code == 104 and "APP is missing; toy is up\n" in err, (code, err)
         refused(104, "user does not scale; add scales: true to it in the topology; these scale: count", "toy/user", "2")
         refused(104, "name a service, as toy/SERVICE; these scale: count", "toy", "2")
         refused(104, "N", "toy/count", "0")

@@ -234,6 +234,8 @@ def test_help(tools):
     expect_refusal(tools.run("help", "swich"), 104, "did you mean \"switch\"?")
     expect_refusal(tools.run("--quiet", "dance"), 104, "no command \"dance\"\n")
     expect_refusal(tools.run("load", "a:1", "--rsp", "5"), 104, "--rsp: unknown flag or word; did you mean \"--rps\"?\n", "hint: see curtail load --help\n")
+    for elsewhere, here in (("--rate", "--rps"), ("--rate=5", "--rps"), ("--concurrency", "--closed")):
+        expect_refusal(tools.run("load", "a:1", elsewhere, "5"), 104, f'{elsewhere}: unknown flag or word; did you mean "{here}"?\n')
     expect_refusal(tools.run("top", "hdsearch", "--quite"), 104, "did you mean \"--quiet\"?", "hint: see curtail top --help\n")
     expect_refusal(tools.run("up", "hdsearch", "--lowres=5"), 104, "--lowres=5: unknown flag or word\n")
     expect_refusal(tools.run("report"), 104, "file is missing\n", "hint: see curtail report --help\n")

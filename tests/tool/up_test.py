@@ -133,6 +133,8 @@ def check_names(tools, found):
                         (("status", "hdsearch/leav"), ["there are leaf (2), mid-tier; did you mean \"leaf\"?"]),
                         (("load", "hdsearch/x", "--rps", "5", "--method", "a.B/C"), ["no service or process x"]),
                         (("logs", "hdsearch", "leave-0"), ["no log of leave-0; there are curtail-up, leaf-0", "did you mean \"leaf-0\"?"]),
+                        (("scale", "hdsearch/leaf", "3"), ["leaf does not scale, as each of its 2 shards has its own data; "
+                                                           "start the application with more: --set leaf.shards=N; these scale: mid-tier\n"]),
                         (("loglevel", "hdsearch", "loud"), ["is not a log level", "debug, info, warning or error"]),
                         (("logs", "kiosk"), ["unknown application \"kiosk\"; hdsearch is up"])):
         code, _, err = tools.run(*args)
@@ -314,6 +316,7 @@ def test_refuses(tools):
     refused(104, ["leaf: cpus '1023': this machine has CPUs "], "hdsearch", "--set", "leaf.cpus=1023", "--dry-run")
     refused(104, ["--exec: the program prf is missing"], "hdsearch", "--exec", "leaf=prf record")
     refused(1, ["does not fit", "--force"], "hdsearch", "--set", "data=synthetic:N=900000000,D=2048")
+    refused(1, ["does not fit", "mid-tier 953.7 GiB", "--force"], "hdsearch", *SMALL, "--set", "mid-tier.memory_mib=976562")
     own = tools.path("own.yaml")
     with open(own, "w") as file:
         file.write("application: own\nservices:\n  a:\n    run: no-such-program\n    entry: true\n")

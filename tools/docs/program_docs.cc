@@ -42,6 +42,19 @@ std::string WordsInRoff(const CLI::App& app, std::string* synopsis) {
   return words;
 }
 
+// Names of other load generators, and the flags here.
+constexpr std::pair<std::string_view, std::string_view> kElsewhere[] = {{"--rate", "--rps"},
+                                                                        {"--concurrency", "--closed"}};
+
+// Of a flag that `names` lacks: "; did you mean \"--rps\"?", or nothing.
+std::string FlagHint(std::string_view wrong, const std::vector<std::string>& names) {
+  for (const auto& [elsewhere, here] : kElsewhere) {
+    if (wrong == elsewhere && std::ranges::count(names, here) > 0)
+      return absl::StrCat("; did you mean \"", std::string(here), "\"?");
+  }
+  return internal::DidYouMean(wrong, names);
+}
+
 }  // namespace
 
 std::vector<const CLI::Option*> FlagsOf(const CLI::App& app) {
@@ -70,7 +83,7 @@ std::string UnknownWord(const std::vector<std::string>& words, const std::vector
   const std::string& wrong = flag == words.end() ? words.front() : *flag;
   const bool may_be_near = wrong.starts_with("--");  // all short ones are near each other
   return absl::StrCat(wrong, ": unknown flag or word",
-                      may_be_near ? internal::DidYouMean(wrong.substr(0, wrong.find('=')), names) : "");
+                      may_be_near ? FlagHint(wrong.substr(0, wrong.find('=')), names) : "");
 }
 
 std::string Roff(std::string_view text) {

@@ -81,6 +81,11 @@ absl::Status MakePrivate(const std::string& path) {
   return absl::OkStatus();
 }
 
+// "hdsearch is", "bank, shop are". REQUIRES: one at least.
+std::string NamesAnd(const std::vector<std::string>& up) {
+  return absl::StrCat(absl::StrJoin(up, ", "), up.size() == 1 ? " is" : " are");
+}
+
 std::vector<std::string> ShippedNames() {
   std::vector<std::string> names;
   for (const apps::ShippedApplication& shipped : apps::ShippedApplications())
@@ -291,12 +296,16 @@ bool WasUp(const std::string& application) {
   return IsFileName(application) && std::filesystem::exists(RunFolderOf(application), error);
 }
 
+std::string WhatIsUp() {
+  const std::vector<std::string> up = ApplicationsUp();
+  return up.empty() ? "no application is up" : absl::StrCat(NamesAnd(up), " up");
+}
+
 absl::Status NotUp(std::string_view application) {
   const std::string name(application);
   const std::vector<std::string> up = ApplicationsUp(), shipped = ShippedNames();
   const bool known = std::ranges::count(shipped, name) > 0;
-  const std::string others =
-      up.empty() ? "" : absl::StrCat(absl::StrJoin(up, ", "), up.size() == 1 ? " is" : " are");
+  const std::string others = up.empty() ? "" : NamesAnd(up);
   std::string text =
       known || WasUp(name)
           ? absl::StrCat(name, " is not up, ", up.empty() ? "nor is any other application" : "but " + others)

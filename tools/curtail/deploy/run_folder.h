@@ -96,6 +96,8 @@ std::string RunFolderOf(std::string_view application);
 // A note for users where XDG_RUNTIME_DIR cannot hold that folder, so that another one does; else empty.
 std::string OtherRunFolder();
 std::vector<std::string> ApplicationsUp();
+// "hdsearch is up", "bank, shop are up" or "no application is up".
+std::string WhatIsUp();
 // NOT_FOUND: that it is not up, or that there is no such application; also what is up, how to start it, and which name
 // was probably meant.
 absl::Status NotUp(std::string_view application);

@@ -66,6 +66,12 @@ absl::Status CheckScales(const UpState& state, const std::string& service) {
         service.empty() ? absl::StrCat("name a service, as ", state.application, "/SERVICE", others)
                         : absl::StrCat(state.application, " has no service ", service, others));
   }
+  if (const auto shards = state.settings.find(service + ".shards");
+      shards != state.settings.end() && shards->second != "1") {
+    return absl::FailedPreconditionError(absl::StrCat(
+        service, " does not scale, as each of its ", shards->second,
+        " shards has its own data; start the application with more: --set ", service, ".shards=N", others));
+  }
   return absl::FailedPreconditionError(
       absl::StrCat(service, " does not scale; add scales: true to it in the topology", others));
 }

@@ -271,15 +271,18 @@ absl::StatusOr<Catalog> MakeCatalog(const LoadFlags& flags, const LoadTargets& t
                              std::max(*timeout, kReflectionTimeout), flags.method, metadata->Render(0));
 }
 
+absl::Status CheckNamed(const LoadFlags& flags, bool application) {
+  if (!flags.journey.empty() || application == flags.method.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "say what to send: either --method package.Service/Method, --journey FILE, or, of an application "
+      "that curtail has, its name: ",
+      apps::ApplicationNames()));
+}
+
 absl::StatusOr<WorkloadMaker> MakeWorkloads(const LoadFlags& flags, const LoadTargets& targets, bool quiet) {
   if (!flags.journey.empty()) return MakeJourneys(flags, targets);
   if (targets.http) return MakeHttpRequests(flags, targets);
-  if (targets.application.empty() == flags.method.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "say what to send: either --method package.Service/Method, --journey FILE, or, of an application "
-        "that curtail has, its name: ",
-        apps::ApplicationNames()));
-  }
+  if (absl::Status named = CheckNamed(flags, !targets.application.empty()); !named.ok()) return named;
   if (!targets.application.empty()) {
     apps::RequestOptions options;
     options.data = flags.corpus;

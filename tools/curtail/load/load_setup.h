@@ -38,6 +38,10 @@ absl::StatusOr<LoadTargets> MakeTargets(const LoadFlags& flags);
 // The description of the server's methods: its own reflection or the files of --proto. Errors: those of Catalog.
 absl::StatusOr<Catalog> MakeCatalog(const LoadFlags& flags, const LoadTargets& targets);
 
+// Checks that the flags name the requests: of an `application` that curtail has, or of another server. Errors:
+// INVALID_ARGUMENT.
+absl::Status CheckNamed(const LoadFlags& flags, bool application);
+
 // Makes the requests of a run, which follow from its seed.
 using WorkloadMaker = std::function<absl::StatusOr<std::shared_ptr<const Workload>>(uint64_t seed)>;
 // The requests. Errors: INVALID_ARGUMENT naming the flag; those of Catalog, of JSON, and of reading files. The maker

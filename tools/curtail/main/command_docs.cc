@@ -233,6 +233,13 @@ std::string UnknownWord(const CLI::App& app) {
   return UnknownWord(app.remaining(/*recurse=*/true), GivenCommands(app));
 }
 
+bool LacksRunning(const CLI::App& app, std::string_view error) {
+  const CLI::App& command = *GivenCommands(app).back();
+  if (!TakesRunning(command)) return false;
+  const auto words = command.get_options([](const CLI::Option* option) { return option->get_positional(); });
+  return error == absl::StrCat(words.front()->get_name(/*positional=*/true), " is required");
+}
+
 std::string HelpHint(const CLI::App& app) {
   std::string command;
   for (const CLI::App* of : GivenCommands(app)) command += of->get_name() + " ";

@@ -23,6 +23,9 @@ std::string ResolveHelp(const CLI::App& app, std::vector<std::string>* words);
 // Says what is wrong with the words that an `app` was given and does not know.
 std::string UnknownWord(const CLI::App& app);
 
+// True if `error`, CLI11's text, is that a command lacks its first word, which names what is up.
+bool LacksRunning(const CLI::App& app, std::string_view error);
+
 // Which help tells more of the words that were parsed: "see curtail load --help".
 std::string HelpHint(const CLI::App& app);
 

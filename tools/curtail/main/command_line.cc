@@ -21,6 +21,7 @@
 #include "curtail/base/terminal.h"
 #include "curtail/deploy/topology.h"
 #include "curtail/term/exit_code.h"
+#include "tools/curtail/deploy/run_folder.h"
 #include "tools/curtail/main/command_docs.h"
 #include "tools/curtail/term/flags.h"
 
@@ -124,7 +125,8 @@ std::optional<int> Parse(CLI::App& app, const DocCommands& docs, std::vector<std
       return kOk;
     }
     const bool unknown = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
-    console.Error(unknown ? UnknownWord(app) : internal::PlainFlagError(error.what()), HelpHint(app));
+    const std::string text = unknown ? UnknownWord(app) : internal::PlainFlagError(error.what());
+    console.Error(LacksRunning(app, error.what()) ? Join(text, "; ", WhatIsUp()) : text, HelpHint(app));
     return kBadConfig;
   }
   if (*docs.version) {

@@ -137,7 +137,8 @@ absl::StatusOr<ProvisionPlan> PlanOf(const ProvisionFlags& flags, Console& conso
       apps::LoadTopology(flags.application, deploy::ServicesAlone(flags.changes));
   if (!topology.ok()) return topology.status();
   ProvisionPlan plan{.topology = *std::move(topology)};
-  absl::Status status = ReadQos(flags.qos, &plan);
+  absl::Status status = CheckNamed(flags.load, apps::IsApplication(flags.application));
+  if (status.ok()) status = ReadQos(flags.qos, &plan);
   for (deploy::ServiceSpec& s : plan.topology.services) {
     if (!flags.config.empty() && s.IsHosted())
       status.Update(plan.topology.Set(s.name + ".config", flags.config));
