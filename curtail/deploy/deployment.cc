@@ -481,7 +481,10 @@ void Deployment::Stop(Nanos grace) {
   for (auto service = topology_.services.rbegin(); service != topology_.services.rend(); ++service) {
     LimitCpu(service->name, 0).IgnoreError();  // with little of it, a process would take long to end
     for (Instance& instance : instances_) {
-      if (instance.service == &*service && instance.process != nullptr) instance.process->BeginToEnd();
+      if (instance.service != &*service || instance.process == nullptr) continue;
+      instance.process->BeginToEnd();
+      // It looks for signals after an event, of which an idle one has one a second.
+      if (service->protocol == "memcached") Accepts(instance.address, kHealthTimeout);
     }
     const Deadline deadline = Deadline::In(std::max(all.Remaining(), kLeastGrace));
     for (Instance& instance : instances_) {
