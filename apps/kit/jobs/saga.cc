@@ -31,6 +31,10 @@ SagaRow RowOf(const SqlRow& row) {
           .bytes = std::string(row.Text(6))};
 }
 
+bool BeginsAgain(const SagaRow& row, int again) { return !row.open && row.state == again; }
+
+std::string KeyName(const Once& once) { return Join("key ", once.name()); }
+
 }  // namespace
 
 std::string SagaRow::RequestName(std::string_view what) const { return Join(what, " ", id, ".", round); }
@@ -72,40 +76,55 @@ int64_t Saga::Now() const {
   return now;
 }
 
-absl::Status Saga::Keep(SqlSession& s, const Once& once, int again, const Admit& admit, SagaRow* row) const {
-  const std::string name = once.named() ? Join("key ", once.name()) : Join("id ", row->id);
-  bool known = false, same = true;
-  SagaRow kept;
-  absl::Status status = s.Query(Join(kColumns, table_, " WHERE owner = ?1 AND name = ?2"), {row->owner, name},
+absl::Status Saga::FindNamed(SqlSession& s, uint64_t owner, std::string_view name, const Once& once,
+                             bool* known, SagaRow* row) const {
+  bool same = true;
+  absl::Status status = s.Query(Join(kColumns, table_, " WHERE owner = ?1 AND name = ?2"), {owner, name},
                                 [&](const SqlRow& found) {
-                                  known = true;
-                                  kept = RowOf(found);
                                   same = found.Text(7) == once.content();
+                                  *known = same;
+                                  if (same) *row = RowOf(found);
                                 });
-  if (!status.ok()) return status;
-  if (!same)
-    return absl::AlreadyExistsError(
-        "the idempotency key was given to another request of this caller; take a new one for each request");
-  if (!known) {
-    if (admit != nullptr) status = admit(s);
-    if (!status.ok()) return status;
-    if (row->due_ms == 0) row->due_ms = CallersDue();
-    return s.Execute(
-        Join("INSERT INTO ", table_,
-             "(id, owner, name, content, round, state, open, due_ms, bytes)"
-             " VALUES (?1, ?2, ?3, ?4, 0, ?5, 1, ?6, ?7)"),
-        {row->id, row->owner, name, once.content(), row->state, row->due_ms, SqlValue::Bytes(row->bytes)});
-  }
-  *row = std::move(kept);
-  if (row->open || row->state != again) return absl::OkStatus();
+  if (!status.ok() || same) return status;
+  return absl::AlreadyExistsError(
+      "the idempotency key was given to another request of this caller; take a new one for each request");
+}
+
+absl::Status Saga::WouldBegin(SqlSession& s, uint64_t owner, const Once& once, int again, bool* would) const {
+  *would = true;
+  if (!once.named()) return absl::OkStatus();
+  bool known = false;
+  SagaRow row;
+  absl::Status status = FindNamed(s, owner, KeyName(once), once, &known, &row);
+  *would = !known || BeginsAgain(row, again);
+  return status;
+}
+
+absl::Status Saga::Keep(SqlSession& s, const Once& once, int again, const Admit& admit, SagaRow* row) const {
+  const std::string name = once.named() ? KeyName(once) : Join("id ", row->id);
+  bool known = false;
+  SagaRow fresh = *row;
+  absl::Status status = FindNamed(s, row->owner, name, once, &known, row);
+  if (!status.ok() || (known && !BeginsAgain(*row, again))) return status;
   if (admit != nullptr) status = admit(s);
   if (!status.ok()) return status;
-  row->state = 0;
-  row->open = true;
-  row->due_ms = CallersDue();
-  ++row->round;
-  return s.Execute(Join("UPDATE ", table_, " SET state = 0, open = 1, round = ?2, due_ms = ?3 WHERE id = ?1"),
-                   {row->id, uint64_t{row->round}, row->due_ms});
+  if (known) {
+    row->state = 0;
+    row->open = true;
+    row->due_ms = CallersDue();
+    ++row->round;
+    status =
+        s.Execute(Join("UPDATE ", table_, " SET state = 0, open = 1, round = ?2, due_ms = ?3 WHERE id = ?1"),
+                  {row->id, uint64_t{row->round}, row->due_ms});
+    if (!status.ok() || s.changes() == 1) return status;
+    *row = std::move(fresh);  // S5
+  }
+  if (row->due_ms == 0) row->due_ms = CallersDue();
+  return s.Execute(
+      Join("INSERT INTO ", table_,
+           "(id, owner, name, content, round, state, open, due_ms, bytes)"
+           " VALUES (?1, ?2, ?3, ?4, 0, ?5, 1, ?6, ?7)"),
+      {row->id, row->owner, name, once.content(), row->state, row->due_ms, SqlValue::Bytes(row->bytes)});
 }
 
 Coroutine Saga::Finish(Context& ctx, SagaRow* row) {

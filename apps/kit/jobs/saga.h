@@ -15,7 +15,8 @@
 //      both go on from what is written. One that was decided elsewhere need not reach the disk before its caller is told.
 //  S4  A row that is open is gone on with even if its caller is gone, by a thread, from the time at which it is due.
 //      A clock that was ahead does not delay it: unless the row is in the state `waits`, its time is its caller's only.
-//  S5  A row that has ended stays as it is. But a repetition of one that ended in the state `again` begins its next round.
+//  S5  A row that has ended stays as it is. But a repetition of one that ended in the state `again` begins its next round; or, if the
+//      application has deleted it, a new row.
 #pragma once
 
 #include <atomic>
@@ -64,7 +65,8 @@ class Saga {
   // Attempts what `row.state` wants, and sets what has come of it: state, open, bytes. May run several times, also at once. An
   // error that leaves `row` alone is no outcome, and is tried again. With an outcome, it is what the caller is told.
   using Step = std::function<Coroutine(Context& ctx, SagaRow& row)>;
-  // Runs in the transaction that keeps a new row, or begins one again. An error changes nothing.
+  // Runs in the transaction that keeps a new row, or begins one again. An error changes nothing. It may delete rows that have ended,
+  // also the one that would begin again.
   using Admit = std::function<absl::Status(SqlSession& s)>;
 
   // Runs in the transaction that writes an outcome, which is `next`, so once for each. An error writes nothing.
@@ -80,6 +82,8 @@ class Saga {
   // Keeps `*row`, which has an id, an owner, a state and bytes; or sets it to the one of the same request. Without a name the request is a
   // new one each time. ALREADY_EXISTS: the name was given to another content. Other errors: as `admit`, which may be null.
   Coroutine Begin(Context& ctx, const Once& once, int again, SagaRow* row, Admit admit = nullptr);
+  // Looks whether Begin() would keep a new row, or begin one again. ALREADY_EXISTS, as Begin().
+  absl::Status WouldBegin(SqlSession& s, uint64_t owner, const Once& once, int again, bool* would) const;
   // Takes the steps that are left. Errors: as the step; then the thread goes on, unless the saga has ended.
   Coroutine Finish(Context& ctx, SagaRow* row);
   // Writes `*next` in place of `row` if that still has its state, or sets `*next` to what somebody else has written. NOT_FOUND: the
@@ -100,6 +104,9 @@ class Saga {
   // Takes all steps of `rows` that can be taken: S4.
   absl::Status FinishThese(std::vector<SagaRow>& rows, absl::FunctionRef<bool()> stopping);
   absl::Status Keep(SqlSession& s, const Once& once, int again, const Admit& admit, SagaRow* row) const;
+  // Sets `*row` to the one of the request, if there is one. ALREADY_EXISTS, as Begin().
+  absl::Status FindNamed(SqlSession& s, uint64_t owner, std::string_view name, const Once& once, bool* known,
+                         SagaRow* row) const;
   // Writes `*next` in place of `row`, or sets it to what somebody else has written: S3.
   absl::Status Move(SqlSession& s, const SagaRow& row, SagaRow* next) const;
 

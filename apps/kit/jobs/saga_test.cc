@@ -311,6 +311,25 @@ TEST_P(SagaTest, ARefusalEndsARoundAndARepetitionBeginsTheNext) {
   EXPECT_THAT(agency_.asked, ElementsAre("hotel 7.0", "hotel 7.1", "flight 7.1"));
 }
 
+// Property: a name whose row is forgotten, as it is tried again, is of a new one.
+TEST_P(SagaTest, ARepetitionOfAForgottenRefusalIsNew) {
+  const NamedRequest request("key", "Rome");
+  bool full = true;
+  agency_.desk = [&] { return full ? absl::FailedPreconditionError("it is full") : absl::OkStatus(); };
+  SagaRow row = NewTrip(7), again = NewTrip(8), third = NewTrip(9);
+  ASSERT_TRUE(agency_.Begin(request.ctx(), &row).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(agency_.Finish(&row)));
+  full = false;
+  const auto forget = [](SqlSession& s) { return s.Execute("DELETE FROM trips WHERE id = 7"); };
+  ASSERT_TRUE(agency_.Begin(request.ctx(), &again, forget).ok());
+  EXPECT_EQ(again.id, 8u);
+  ASSERT_TRUE(agency_.Finish(&again).ok());
+  ASSERT_TRUE(agency_.Begin(request.ctx(), &third).ok());
+  EXPECT_EQ(third.id, 8u);
+  EXPECT_EQ(agency_.Find(3, 7).id, 0u);
+  EXPECT_THAT(agency_.asked, ElementsAre("hotel 7.0", "hotel 8.0", "flight 8.0"));
+}
+
 // Property S3: who comes second goes on from what the first has written.
 TEST_P(SagaTest, OfTwoAttemptsOneWrites) {
   SagaRow row = NewTrip(7);

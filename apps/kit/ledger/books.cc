@@ -39,6 +39,11 @@ const char kLedgerSchema[] =
     "INSERT INTO accounts(id, owner, lowest, open, version, balance)"
     " VALUES (1, 0, -1000000000000000000, 1, 0, 0)";
 
+// The refusals that Refuse() may forget.
+const char kLedgerForgetsSchema[] =
+    "ALTER TABLE ledger_requests ADD COLUMN since_ms INTEGER NOT NULL DEFAULT 0;"
+    "CREATE INDEX ledger_refusals ON ledger_requests(since_ms) WHERE answer = 0 AND since_ms > 0";
+
 namespace {
 
 // All rows are read in the order of an index, so that neither database keeps or sorts them.

@@ -16,6 +16,11 @@
 //  L8  Settle() follows that decision. The first one ends the transfer, and books it back in the same transaction. The sender's
 //      account is there, since Close() refuses while a transfer is pending.
 //  L9  A worker that dies between L6, L7 and L8 leaves a pending transfer. The next one sends it again, and L7 answers as before.
+//  L10 A refusal is forgotten by the transaction that raises the mark kForgotten to the since_ms of its request, or above. The mark
+//      never falls. A request that the shard does not know is refused, and keeps nothing, if its since_ms is not above the mark. All
+//      attempts at a request have one since_ms, so each attempt at a forgotten one is refused, however late it comes and whatever
+//      the clocks say. Clocks only decide when to forget. If one is wrong, a request that was never answered may be refused as too old,
+//      and all attempts at it are: nothing moves. A booking, and the answers of L7, are never forgotten.
 #include "apps/kit/ledger/ledger.h"
 
 #include <algorithm>
@@ -37,7 +42,20 @@ namespace {
 constexpr int64_t kBack = -1;
 constexpr uint64_t kRefused = 0;  // as an answer
 constexpr uint32_t kTransfersAtOnce = 64;
+constexpr int kForgottenAtOnce = 16;
+constexpr char kForgotten[] = "forgotten";  // the name of kLedger whose answer is the mark of L10
 constexpr Nanos kStepTime = std::chrono::seconds(5);
+
+// The error of a request that may be one whose refusal was forgotten: L10.
+absl::Status CheckRemembered(SqlSession& s, const LedgerRequest& request) {
+  if (request.since_ms == 0) return absl::OkStatus();
+  int64_t mark = 0;
+  absl::Status status = s.Query("SELECT answer FROM ledger_requests WHERE caller = ?1 AND name = ?2",
+                                {kLedger, kForgotten}, [&](const SqlRow& row) { mark = row.Integer(0); });
+  if (!status.ok() || request.since_ms > mark) return status;
+  return absl::FailedPreconditionError(
+      Join("the request \"", request.name, "\" is too old; give it again by a new name"));
+}
 
 // Runs `work`, which sets `*answer`, unless the request was answered before: L1.
 template <class Work>
@@ -54,6 +72,7 @@ absl::Status AnswerOnce(SqlSession& s, const LedgerRequest& request, std::string
   if (!same)
     return absl::AlreadyExistsError(
         Join("the request \"", request.name, "\" had another content; take a new name for each request"));
+  if (status.ok() && !known) status = CheckRemembered(s, request);
   if (status.ok() && !known) status = work();
   if (!status.ok() || known) return status;
   return s.Execute("INSERT INTO ledger_requests(caller, name, content, answer) VALUES (?1, ?2, ?3, ?4)",
@@ -216,7 +235,30 @@ absl::Status Ledger::Post(SqlSession& s, const LedgerRequest& request, const Pos
 
 absl::Status Ledger::Refuse(SqlSession& s, const LedgerRequest& request, const Posting& posting,
                             std::vector<Booked>* booked) const {
-  return Answer(s, request, posting, [](uint64_t*) { return absl::OkStatus(); }, booked);
+  bool refused = false;
+  const auto refuse = [&](uint64_t*) {
+    refused = true;
+    return absl::OkStatus();
+  };
+  absl::Status status = Answer(s, request, posting, refuse, booked);
+  if (!status.ok() || !refused || request.since_ms == 0) return status;
+  status = s.Execute("UPDATE ledger_requests SET since_ms = ?3 WHERE caller = ?1 AND name = ?2",
+                     {request.caller, request.name, request.since_ms});
+  return status.ok() ? Forget(s, std::min(clock_(), request.since_ms) - kRefusalKeptMs) : status;
+}
+
+absl::Status Ledger::Forget(SqlSession& s, int64_t before_ms) const {
+  int64_t mark = 0;
+  absl::Status status = s.Query(
+      "DELETE FROM ledger_requests WHERE (caller, name) IN (SELECT caller, name FROM ledger_requests"
+      " WHERE answer = 0 AND since_ms > 0 AND since_ms < ?1 ORDER BY since_ms LIMIT ?2) RETURNING since_ms",
+      {before_ms, kForgottenAtOnce}, [&](const SqlRow& row) { mark = std::max(mark, row.Integer(0)); });
+  if (!status.ok() || mark == 0) return status;
+  return s.Execute(  // L10
+      "INSERT INTO ledger_requests(caller, name, content, answer) VALUES (?1, ?2, '', ?3)"
+      " ON CONFLICT(caller, name) DO UPDATE SET answer = excluded.answer"
+      " WHERE ledger_requests.answer < excluded.answer",
+      {kLedger, kForgotten, mark});
 }
 
 absl::Status Ledger::Answer(SqlSession& s, const LedgerRequest& request, const Posting& posting,

@@ -11,8 +11,8 @@
 //
 //  - A posting has entries whose sum is 0. Its conditions are checked, and its entries written, in one transaction.
 //  - A request has a name of its caller. The same name and content again changes nothing and has the same answer; another
-//    content is ALREADY_EXISTS. Names are kept for ever. A request that failed keeps no name, so a repetition tries again,
-//    unless Refuse() has ended it.
+//    content is ALREADY_EXISTS. Names are kept for ever, but for those that Refuse() may forget. A request that failed keeps no
+//    name, so a repetition tries again, unless Refuse() has ended it.
 //  - A hold keeps money of an account for one posting. The service decides who may take or void it.
 //  - A transfer moves money to an account of another shard. Once its posting is booked, it arrives or comes back: Deliver().
 //
@@ -38,6 +38,8 @@ namespace curtail::apps {
 
 // The tables, a step of the schema of a service.
 extern const char kLedgerSchema[];
+// A later step, for a service whose requests have LedgerRequest::since_ms.
+extern const char kLedgerForgetsSchema[];
 
 inline constexpr int64_t kMostCents = 1'000'000'000'000;  // of an entry, and of a hold
 // No balance is further from 0. As the limit of an account: it has none.
@@ -49,11 +51,16 @@ inline constexpr uint32_t kMostPage = 1000;  // entries, or postings, of one pag
 // The account of each shard for money on its way between shards. Over all shards its balances sum to 0 when no transfer is
 // pending.
 inline constexpr uint64_t kInTransit = 1;
+// So long a shard keeps the refusal of a request with LedgerRequest::since_ms.
+inline constexpr int64_t kRefusalKeptMs = 2 * 86'400'000;
 
 // `caller` is not 0.
 struct LedgerRequest {
   uint64_t caller = 0;
   std::string_view name;  // 1 to kMostRequestBytes
+  // 0: its refusal is kept for ever. Otherwise when its work began, in milliseconds since 1970. All attempts have the same, and Refuse()
+  // may forget it.
+  int64_t since_ms = 0;
 };
 
 struct LedgerAccount {
@@ -140,6 +147,8 @@ class Ledger {
   // Has a posting that failed be refused for ever, and appends nothing: Post() with its name is FAILED_PRECONDITION from now on.
   // If the request was booked meanwhile it stays booked, and this appends its entries. ALREADY_EXISTS: as Post(). A caller that
   // acts on a failure calls this first, in another transaction: an attempt of before may still be on its way.
+  // With request.since_ms, this forgets some refusals of requests that are older by kRefusalKeptMs, also by the clock. An attempt at
+  // a forgotten request, and each new request that is as old, is FAILED_PRECONDITION: L10.
   absl::Status Refuse(SqlSession& s, const LedgerRequest& request, const Posting& posting,
                       std::vector<Booked>* booked) const;
 
@@ -182,6 +191,7 @@ class Ledger {
   absl::Status Answer(SqlSession& s, const LedgerRequest& request, const Posting& posting,
                       absl::FunctionRef<absl::Status(uint64_t* id)> decide,
                       std::vector<Booked>* booked) const;
+  absl::Status Forget(SqlSession& s, int64_t before_ms) const;
   // Writes a posting with all that follows from it. `remote` is the account in the other shard, or 0.
   absl::Status Write(SqlSession& s, const Posting& posting, uint64_t remote, uint64_t* id) const;
   absl::Status Move(SqlSession& s, const std::vector<Entry>& entries, uint64_t posting, int64_t now) const;

@@ -212,6 +212,7 @@ class Histories {
   struct Answer {
     Posting posting;
     std::vector<Booked> booked;
+    int64_t since_ms = 0;
   };
 
   bool Chance(int percent) { return rng_.Below(100) < static_cast<uint64_t>(percent); }
@@ -226,7 +227,7 @@ class Histories {
   void Step() {
     const size_t side = rng_.Below(2);
     const uint64_t kind = rng_.Below(100);
-    now_ms_ += static_cast<int64_t>(rng_.Below(10));
+    now_ms_ += static_cast<int64_t>(rng_.Below(10)) + (Chance(3) ? kRefusalKeptMs : 0);
     if (kind < 55) {
       Post(side);
     } else if (kind < 70) {
@@ -272,16 +273,17 @@ class Histories {
     const Posting posting = AnyPosting(side);
     std::vector<Booked> booked, expected;
     const std::string name = Join(first_, " ", ++last_request_);
-    const absl::Status status = shards_[side].Post(name, posting, &booked);
+    const int64_t since_ms = Chance(50) ? now_ms_ : 0;
+    const absl::Status status = shards_[side].Post(name, posting, &booked, since_ms);
     const StatusCode code = models_[side].Post(static_cast<uint32_t>(side), posting, now_ms_, &expected);
     ASSERT_EQ(status.code(), code) << status;
     if (!status.ok() && (code == StatusCode::kInvalidArgument || !Chance(50))) return;
     if (!status.ok()) {
-      ASSERT_TRUE(shards_[side].Refuse(name, posting, &booked).ok());
+      ASSERT_TRUE(shards_[side].Refuse(name, posting, &booked, since_ms).ok());
       expected.clear();
     }
     ASSERT_EQ(booked, expected);
-    requests_[{side, name}] = {posting, booked};
+    requests_[{side, name}] = {posting, booked, since_ms};
   }
 
   void Hold(size_t side) {
@@ -299,7 +301,8 @@ class Histories {
     EXPECT_TRUE(absl::IsAlreadyExists(shards_[side].Hold(name, account, cents + 1, &hold, expires)));
   }
 
-  // An earlier request comes again, late; or its name comes with another content.
+  // An earlier request comes again, late; or its name comes with another content. What was refused stays refused, also once the shard
+  // may have forgotten it.
   void Repeat(size_t side) {
     if (requests_.empty()) return;
     auto one = requests_.begin();
@@ -308,16 +311,20 @@ class Histories {
     std::vector<Booked> booked;
     Posting posting = one->second.posting;
     const bool refused = one->second.booked.empty();
-    EXPECT_EQ(shards_[side].Post(one->first.second, posting, &booked).code(),
+    const int64_t since_ms = one->second.since_ms;
+    const bool forgotten = refused && since_ms > 0 && since_ms < now_ms_ - kRefusalKeptMs;  // it may be
+    EXPECT_EQ(shards_[side].Post(one->first.second, posting, &booked, since_ms).code(),
               refused ? StatusCode::kFailedPrecondition : StatusCode::kOk);
     EXPECT_EQ(booked, one->second.booked);
     if (Chance(50)) {
       booked.clear();
-      ASSERT_TRUE(shards_[side].Refuse(one->first.second, posting, &booked).ok());
+      const absl::Status status = shards_[side].Refuse(one->first.second, posting, &booked, since_ms);
+      ASSERT_TRUE(status.ok() || (forgotten && absl::IsFailedPrecondition(status))) << status;
       EXPECT_EQ(booked, one->second.booked);
     }
     posting.text += "!";
-    EXPECT_TRUE(absl::IsAlreadyExists(shards_[side].Post(one->first.second, posting)));
+    const absl::Status other = shards_[side].Post(one->first.second, posting, nullptr, since_ms);
+    EXPECT_TRUE(absl::IsAlreadyExists(other) || (forgotten && absl::IsFailedPrecondition(other))) << other;
   }
 
   void Deliver(size_t side, Fault fault) {

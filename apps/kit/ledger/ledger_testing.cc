@@ -14,7 +14,7 @@ std::unique_ptr<SqlDatabase> OpenLedger(const TempDir& dir, LedgerIn in, const s
   };
   SqlOptions options;
   options.path = in == LedgerIn::kFile ? dir.File(name) : name;
-  options.migrations = {kLedgerSchema};
+  options.migrations = {kLedgerSchema, kLedgerForgetsSchema};
   options.sync = false;
   if (in == LedgerIn::kPostgresql) {
     static Server server;

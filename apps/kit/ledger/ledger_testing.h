@@ -54,14 +54,28 @@ class Shard {
   absl::Status Reopen(uint64_t id) {
     return Write([&](const Ledger& l, SqlSession& s) { return l.Reopen(s, id); });
   }
-  absl::Status Post(std::string_view name, const Posting& posting, std::vector<Booked>* booked = nullptr) {
+  absl::Status Post(std::string_view name, const Posting& posting, std::vector<Booked>* booked = nullptr,
+                    int64_t since_ms = 0) {
     std::vector<Booked> ignored;
     if (booked == nullptr) booked = &ignored;
     booked->clear();
-    return Write([&](const Ledger& l, SqlSession& s) { return l.Post(s, {7, name}, posting, booked); });
+    return Write(
+        [&](const Ledger& l, SqlSession& s) { return l.Post(s, {7, name, since_ms}, posting, booked); });
   }
-  absl::Status Refuse(std::string_view name, const Posting& posting, std::vector<Booked>* booked) {
-    return Write([&](const Ledger& l, SqlSession& s) { return l.Refuse(s, {7, name}, posting, booked); });
+  absl::Status Refuse(std::string_view name, const Posting& posting, std::vector<Booked>* booked,
+                      int64_t since_ms = 0) {
+    return Write(
+        [&](const Ledger& l, SqlSession& s) { return l.Refuse(s, {7, name, since_ms}, posting, booked); });
+  }
+  // The names of refused requests that are kept.
+  uint64_t Refusals() {
+    uint64_t count = 0;
+    const absl::Status status = Read([&](const Ledger&, SqlSession& s) {
+      return s.Query("SELECT count(*) FROM ledger_requests WHERE answer = 0", {},
+                     [&](const SqlRow& row) { count = row.Unsigned(0); });
+    });
+    EXPECT_TRUE(status.ok()) << status;
+    return count;
   }
   absl::Status Hold(std::string_view name, uint64_t account, int64_t cents, uint64_t* hold,
                     int64_t expires_ms = Ledger::kNever) {
