@@ -145,9 +145,10 @@ Coroutine Saga::Finish(Context& ctx, SagaRow* row) {
 absl::Status Saga::Move(SqlSession& s, const SagaRow& row, SagaRow* next) const {
   absl::Status status = s.Execute(
       Join("UPDATE ", table_,
-           " SET state = ?4, open = ?5, bytes = ?6 WHERE id = ?1 AND round = ?2 AND state = ?3 AND open = 1"),
-      {row.id, uint64_t{row.round}, row.state, next->state, next->open ? 1 : 0,
-       SqlValue::Bytes(next->bytes)});
+           " SET state = ?4, open = ?5, bytes = ?6, due_ms = CASE WHEN ?5 = 0 THEN ?7 ELSE due_ms END"
+           " WHERE id = ?1 AND round = ?2 AND state = ?3 AND open = 1"),
+      {row.id, uint64_t{row.round}, row.state, next->state, next->open ? 1 : 0, SqlValue::Bytes(next->bytes),
+       next->due_ms});
   if (!status.ok()) return status;
   if (s.changes() == 1) return moved_ == nullptr ? status : moved_(s, *next);
   bool known = false;

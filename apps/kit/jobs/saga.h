@@ -44,8 +44,8 @@ struct SagaRow {
   uint32_t round = 0;
   int state = 0;     // of the application; a repetition of S5 begins with 0
   bool open = true;  // false: it has ended
-  int64_t due_ms =
-      0;              // since 1970; 0: its caller goes on with it, and the thread leaves it alone for a while
+  // Since 1970; 0: its caller goes on with it, and the thread leaves it alone for a while. A step that ends the row may set it.
+  int64_t due_ms = 0;
   std::string bytes;  // of the application: what the steps need, and what they have found
   // Of a step, beside its outcome: whoever decided has it, so that an attempt after a loss of power finds it again.
   bool decided_elsewhere = false;

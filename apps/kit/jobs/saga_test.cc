@@ -102,6 +102,7 @@ class Agency {
     if (absl::IsFailedPrecondition(status)) {
       row.state = kRefused;
       row.open = false;
+      row.due_ms = 77;
     } else if (status.ok()) {
       row.bytes += row.state == kHotel ? ", slept" : ", flew";
       row.open = row.state == kHotel;
@@ -301,6 +302,7 @@ TEST_P(SagaTest, ARefusalEndsARoundAndARepetitionBeginsTheNext) {
   ASSERT_TRUE(agency_.Begin(request.ctx(), &row).ok());
   EXPECT_TRUE(absl::IsFailedPrecondition(agency_.Finish(&row)));
   EXPECT_EQ(agency_.Find(3, 7).state, kRefused);
+  EXPECT_EQ(agency_.Find(3, 7).due_ms, 77);
   EXPECT_TRUE(agency_.Finish(&row).ok());
   full = false;
   ASSERT_TRUE(agency_.FinishAll().ok());

@@ -57,6 +57,21 @@ absl::Status CheckRemembered(SqlSession& s, const LedgerRequest& request) {
       Join("the request \"", request.name, "\" is too old; give it again by a new name"));
 }
 
+// Forgets some refusals: L10.
+absl::Status ForgetRefusals(SqlSession& s, int64_t before_ms) {
+  int64_t mark = 0;
+  absl::Status status = s.Query(
+      "DELETE FROM ledger_requests WHERE (caller, name) IN (SELECT caller, name FROM ledger_requests"
+      " WHERE answer = 0 AND since_ms > 0 AND since_ms < ?1 ORDER BY since_ms LIMIT ?2) RETURNING since_ms",
+      {before_ms, kForgottenAtOnce}, [&](const SqlRow& row) { mark = std::max(mark, row.Integer(0)); });
+  if (!status.ok() || mark == 0) return status;
+  return s.Execute(
+      "INSERT INTO ledger_requests(caller, name, content, answer) VALUES (?1, ?2, '', ?3)"
+      " ON CONFLICT(caller, name) DO UPDATE SET answer = excluded.answer"
+      " WHERE ledger_requests.answer < excluded.answer",
+      {kLedger, kForgotten, mark});
+}
+
 // Runs `work`, which sets `*answer`, unless the request was answered before: L1.
 template <class Work>
 absl::Status AnswerOnce(SqlSession& s, const LedgerRequest& request, std::string_view content,
@@ -244,21 +259,7 @@ absl::Status Ledger::Refuse(SqlSession& s, const LedgerRequest& request, const P
   if (!status.ok() || !refused || request.since_ms == 0) return status;
   status = s.Execute("UPDATE ledger_requests SET since_ms = ?3 WHERE caller = ?1 AND name = ?2",
                      {request.caller, request.name, request.since_ms});
-  return status.ok() ? Forget(s, std::min(clock_(), request.since_ms) - kRefusalKeptMs) : status;
-}
-
-absl::Status Ledger::Forget(SqlSession& s, int64_t before_ms) const {
-  int64_t mark = 0;
-  absl::Status status = s.Query(
-      "DELETE FROM ledger_requests WHERE (caller, name) IN (SELECT caller, name FROM ledger_requests"
-      " WHERE answer = 0 AND since_ms > 0 AND since_ms < ?1 ORDER BY since_ms LIMIT ?2) RETURNING since_ms",
-      {before_ms, kForgottenAtOnce}, [&](const SqlRow& row) { mark = std::max(mark, row.Integer(0)); });
-  if (!status.ok() || mark == 0) return status;
-  return s.Execute(  // L10
-      "INSERT INTO ledger_requests(caller, name, content, answer) VALUES (?1, ?2, '', ?3)"
-      " ON CONFLICT(caller, name) DO UPDATE SET answer = excluded.answer"
-      " WHERE ledger_requests.answer < excluded.answer",
-      {kLedger, kForgotten, mark});
+  return status.ok() ? ForgetRefusals(s, std::min(clock_(), request.since_ms) - kRefusalKeptMs) : status;
 }
 
 absl::Status Ledger::Answer(SqlSession& s, const LedgerRequest& request, const Posting& posting,

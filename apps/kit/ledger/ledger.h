@@ -38,8 +38,7 @@ namespace curtail::apps {
 
 // The tables, a step of the schema of a service.
 extern const char kLedgerSchema[];
-// A later step, for a service whose requests have LedgerRequest::since_ms.
-extern const char kLedgerForgetsSchema[];
+extern const char kLedgerForgetsSchema[];  // a later step, if requests have LedgerRequest::since_ms
 
 inline constexpr int64_t kMostCents = 1'000'000'000'000;  // of an entry, and of a hold
 // No balance is further from 0. As the limit of an account: it has none.
@@ -51,15 +50,13 @@ inline constexpr uint32_t kMostPage = 1000;  // entries, or postings, of one pag
 // The account of each shard for money on its way between shards. Over all shards its balances sum to 0 when no transfer is
 // pending.
 inline constexpr uint64_t kInTransit = 1;
-// So long a shard keeps the refusal of a request with LedgerRequest::since_ms.
-inline constexpr int64_t kRefusalKeptMs = 2 * 86'400'000;
+inline constexpr int64_t kRefusalKeptMs = 2 * 86'400'000;  // a refusal that may be forgotten
 
 // `caller` is not 0.
 struct LedgerRequest {
   uint64_t caller = 0;
   std::string_view name;  // 1 to kMostRequestBytes
-  // 0: its refusal is kept for ever. Otherwise when its work began, in milliseconds since 1970. All attempts have the same, and Refuse()
-  // may forget it.
+  // 0: a refusal is kept for ever. Otherwise when its work began, since 1970, equal in all attempts: Refuse() may forget it.
   int64_t since_ms = 0;
 };
 
@@ -191,7 +188,6 @@ class Ledger {
   absl::Status Answer(SqlSession& s, const LedgerRequest& request, const Posting& posting,
                       absl::FunctionRef<absl::Status(uint64_t* id)> decide,
                       std::vector<Booked>* booked) const;
-  absl::Status Forget(SqlSession& s, int64_t before_ms) const;
   // Writes a posting with all that follows from it. `remote` is the account in the other shard, or 0.
   absl::Status Write(SqlSession& s, const Posting& posting, uint64_t remote, uint64_t* id) const;
   absl::Status Move(SqlSession& s, const std::vector<Entry>& entries, uint64_t posting, int64_t now) const;

@@ -113,48 +113,6 @@ TEST_P(LedgerTest, ARefusalStandsAndABookingToo) {
   EXPECT_TRUE(here_.Audit().ok());
 }
 
-// Properties: refusals do not pile up; a late attempt at one that was forgotten books nothing; what was booked is kept.
-TEST_P(LedgerTest, RefusalsAreForgottenAndStand) {
-  std::vector<Booked> booked, again;
-  const Posting rent = Move(kBob, kAnn, 1), gift = Move(kAnn, kBob, 1);
-  constexpr int64_t kBegin = 1'000'000;
-  const auto refuse = [&](int64_t since_ms) {
-    now_ms_ = std::max(now_ms_, since_ms);
-    EXPECT_TRUE(here_.Refuse(Join("rent ", since_ms), rent, &booked, since_ms).ok());
-  };
-  const auto refused = [&](std::string_view name, int64_t since_ms) {
-    return absl::IsFailedPrecondition(here_.Post(name, gift, &again, since_ms)) &&
-           absl::IsFailedPrecondition(here_.Refuse(name, gift, &again, since_ms)) && again.empty();
-  };
-  EXPECT_TRUE(here_.Refuse("for ever", rent, &booked).ok());
-  ASSERT_TRUE(here_.Post("booked", gift, &booked, kBegin).ok());
-  for (int i = 0; i < 100; ++i) refuse(kBegin + i);
-  EXPECT_EQ(here_.Refusals(), 101u);
-  EXPECT_TRUE(absl::IsAlreadyExists(here_.Post(Join("rent ", kBegin), gift, nullptr, kBegin)));
-
-  // Two clocks must be so late.
-  now_ms_ = kBegin + 10 * kRefusalKeptMs;
-  EXPECT_TRUE(here_.Refuse("slow", rent, &again, kBegin + 100).ok());
-  now_ms_ = kBegin;
-  EXPECT_TRUE(here_.Refuse("ahead", rent, &again, kBegin + 10 * kRefusalKeptMs).ok());
-  EXPECT_EQ(here_.Refusals(), 103u);
-  for (int i = 1; i <= 200; ++i) refuse(kBegin + kRefusalKeptMs + 1000 + i);
-  EXPECT_EQ(here_.Refusals(), 202u) << "those of the last two days, and \"ahead\"";
-
-  const std::string first = Join("rent ", kBegin);
-  EXPECT_TRUE(refused(first, kBegin));
-  EXPECT_TRUE(refused("a request that comes so late", kBegin + 100));
-  EXPECT_EQ(here_.Refusals(), 202u) << "these keep nothing";
-  EXPECT_TRUE(absl::IsFailedPrecondition(here_.Post("for ever", rent)));
-  ASSERT_TRUE(here_.Post("booked", gift, &again, kBegin).ok());
-  EXPECT_EQ(again, booked);
-  EXPECT_EQ(here_.Look(kBob).balance, 1);
-  now_ms_ = 0;
-  EXPECT_TRUE(refused(first, kBegin)) << "the clock was set back";
-  EXPECT_TRUE(here_.Post("in time", gift, &again, kBegin + 101).ok());
-  EXPECT_EQ(here_.Look(kBob).balance, 2);
-}
-
 TEST_P(LedgerTest, ChecksItsConditions) {
   EXPECT_TRUE(absl::IsFailedPrecondition(here_.Post("a", Move(kAnn, kBob, 1001))));
   EXPECT_TRUE(absl::IsNotFound(here_.Post("a", Move(kAnn, 99, 1))));
