@@ -32,6 +32,8 @@ inline constexpr uint64_t kMostApplications = 5;
 inline constexpr uint64_t kMostScheduled = 100, kMostUnfinished = 100;
 // The attempts at payments of a customer that a service refuses within an hour, repetitions included.
 inline constexpr uint64_t kMostRefused = 1000;
+// The denials and grants of a customer that `access-control` keeps of an hour.
+inline constexpr uint64_t kMostUnpaid = 1000;
 // Of a customer: declined ones that are kept, of loans and of cards. Those of cards are kept for a day, too.
 inline constexpr uint64_t kMostDeclined = 20;
 // For a step of work that no request waits for.

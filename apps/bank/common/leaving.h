@@ -31,7 +31,9 @@ enum Closing { kLeaving, kStaying, kStays, kLeft, kClosed };
 inline constexpr char kLeavingSchema[] =
     "CREATE TABLE leaving(id INTEGER PRIMARY KEY, attempt INTEGER NOT NULL, away INTEGER NOT NULL) STRICT";
 // Of the books of a shard.
-inline std::vector<std::string> BooksSchema() { return {apps::kLedgerSchema, kLeavingSchema}; }
+inline std::vector<std::string> BooksSchema() {
+  return {apps::kLedgerSchema, kLeavingSchema, apps::kLedgerForgetsSchema};
+}
 
 // For transactions. `id` is a customer; in the books, an account. Attempts are above 0. ABORTED: V4.
 absl::Status Leave(SqlSession& s, uint64_t id, uint64_t attempt);

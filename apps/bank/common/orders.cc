@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/bank/common/orders.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "apps/bank/common/iban.h"
@@ -27,11 +28,15 @@ absl::Status Read(const apps::SagaRow& row, KeptPayment* kept) {
 absl::Status Refuse(const absl::Status& why, apps::SagaRow* row, KeptPayment* kept) {
   row->state = Payment::REFUSED;
   row->open = false;
+  row->due_ms = apps::NowMs();  // for CheckRefused(): the customer's own at_ms may be long past
   kept->set_refusal_code(why.raw_code());
   kept->set_refusal(std::string(Message(why)));
   row->bytes = kept->SerializeAsString();
   return why;
 }
+
+// The time of an order that all attempts at all of its rounds have: it is kept with the order, and never written again.
+int64_t SinceOf(const KeptPayment& kept) { return std::max(kept.shown().created_ms(), kept.shown().at_ms()); }
 
 // One thread finishes every scheduled or abandoned order, so one customer's orders delay everybody's.
 absl::Status CheckOpen(SqlSession& s, uint64_t customer, bool scheduled) {
@@ -53,27 +58,34 @@ std::string OfRefused() {
               " WHERE owner = ?1 AND open = 0 AND state = ", static_cast<int>(Payment::REFUSED));
 }
 
-// Forgets some that are so old that no repetition of them is expected (apps/kit/once.h), but for `row`, which may be one that is tried
-// again. The shard keeps its answers to them, so a late attempt moves no money.
-absl::Status CheckRefused(SqlSession& s, const apps::SagaRow& row) {
+absl::Status CheckRefused(SqlSession& s, uint64_t customer, int64_t* oldest_ms) {
   const std::string refused = OfRefused();
-  const int64_t now = apps::NowMs();
   uint64_t attempts = 0;
-  int64_t oldest = now;
   absl::Status status =
       s.Query(Join("SELECT (SELECT CAST(coalesce(sum(round + 1), 0) AS INTEGER)", refused,
                    " AND due_ms > ?2), coalesce((SELECT due_ms", refused, " ORDER BY due_ms LIMIT 1), ?2)"),
-              {row.owner, now - kAnHourMs}, [&](const SqlRow& found) {
+              {customer, apps::NowMs() - kAnHourMs}, [&](const SqlRow& found) {
                 attempts = found.Unsigned(0);
-                oldest = found.Integer(1);
+                *oldest_ms = found.Integer(1);
               });
-  if (status.ok() && attempts >= kMostRefused)
-    status = absl::ResourceExhaustedError(
-        Join("the bank has refused ", attempts, " payments of the customer within an hour; try again later"));
-  if (!status.ok() || oldest >= now - kADayMs) return status;
-  return s.Execute(Join("DELETE FROM ", kTable, " WHERE id IN (SELECT id", refused,
+  if (!status.ok() || attempts < kMostRefused) return status;
+  return absl::ResourceExhaustedError(
+      Join("the bank has refused ", attempts, " payments of the customer within an hour; try again later"));
+}
+
+// Forgets some that are so old that no repetition of them is expected (apps/kit/once.h), but for `row`, which may be one that is tried
+// again. The shard refuses late attempts at them (L10 of ledger.cc), so these move no money. For the same reason a `row` whose order is
+// older than a day goes: its repetition becomes a new order, which the shard takes.
+absl::Status ForgetRefused(SqlSession& s, const apps::SagaRow& row, int64_t oldest_ms) {
+  const int64_t before_ms = apps::NowMs() - kADayMs;
+  KeptPayment kept;
+  absl::Status status = Read(row, &kept);
+  if (status.ok() && SinceOf(kept) < before_ms)
+    status = s.Execute(Join("DELETE FROM ", kTable, " WHERE id = ?1 AND open = 0"), {row.id});
+  if (!status.ok() || oldest_ms >= before_ms) return status;
+  return s.Execute(Join("DELETE FROM ", kTable, " WHERE id IN (SELECT id", OfRefused(),
                         " AND due_ms < ?2 AND id <> ?3 ORDER BY due_ms LIMIT ?4)"),
-                   {row.owner, now - kADayMs, row.id, kForgottenAtOnce});
+                   {row.owner, before_ms, row.id, kForgottenAtOnce});
 }
 
 }  // namespace
@@ -117,6 +129,7 @@ Orders::Orders(SqlDatabase& db, Env& env, int again, AroundTransfer around, cons
       shards_(env),
       again_(again),
       around_(std::move(around)),
+      db_(db),
       access_(access),
       banks_(banks),
       sagas_(
@@ -141,12 +154,13 @@ Coroutine Orders::PayTo(Context& ctx, const Accounts::Stub& accounts, const Paym
   }
   if (!found.ok()) co_return found;
   if (!ids.ok()) co_return ids.status();
-  const uint64_t id = ids->ids(0);
+  uint64_t id = ids->ids(0);
   if (payee.id() == order.from()) co_return absl::InvalidArgumentError("an account does not pay itself");
   if (access_ != nullptr) {
-    auto [permission] = co_await WhenAll(ctx, Ask(*access_, AccessControl::kMay, ActOf(order, id)));
-    if (!permission.ok()) co_return permission.status();
-    if (payer == order.customer()) payer = permission->owner();
+    Permission permission;
+    absl::Status allowed = co_await Allow(ctx, order, &id, &permission);
+    if (!allowed.ok()) co_return allowed;
+    if (payer == order.customer()) payer = permission.owner();
   }
   PaymentOrder resolved = order;
   resolved.set_iban(payee.iban());
@@ -167,6 +181,27 @@ Coroutine Orders::FindElsewhere(Context& ctx, const PaymentOrder& order, Account
     co_return absl::OkStatus();
   }
   co_return absl::NotFoundError("the bank of this IBAN has no BIC");
+}
+
+absl::Status Orders::CheckRoom(SqlSession& s, const PaymentOrder& order, int64_t* oldest_ms) const {
+  absl::Status status = CheckOpen(s, order.customer(), /*scheduled=*/false);
+  if (status.ok() && order.at_ms() > 0) status = CheckOpen(s, order.customer(), /*scheduled=*/true);
+  return status.ok() && around_.forgets ? CheckRefused(s, order.customer(), oldest_ms) : status;
+}
+
+Coroutine Orders::Allow(Context& ctx, const PaymentOrder& order, uint64_t* id, Permission* reply) {
+  const apps::Once once(ctx, order.customer());
+  bool begins = true;
+  absl::Status status = co_await db_.Reading(ctx.deadline(), [&](SqlSession& s) {
+    int64_t ignored = 0;
+    absl::Status looked = sagas_.WouldBegin(s, order.customer(), once, again_, &begins);
+    return looked.ok() && begins ? CheckRoom(s, order, &ignored) : looked;
+  });
+  if (!status.ok()) co_return status;
+  if (!begins) *id = 0;
+  auto [permission] = co_await WhenAll(ctx, Ask(*access_, AccessControl::kMay, ActOf(order, *id)));
+  if (permission.ok()) *reply = *std::move(permission);
+  co_return permission.status();
 }
 
 Coroutine Orders::Give(Context& ctx, const PaymentOrder& order, uint64_t id, uint64_t payer, uint64_t payee,
@@ -191,11 +226,11 @@ Coroutine Orders::Give(Context& ctx, const PaymentOrder& order, uint64_t id, uin
                     .state = order.at_ms() > 0 ? Payment::SCHEDULED : Payment::PENDING,
                     .due_ms = order.at_ms(),
                     .bytes = kept.SerializeAsString()};
-  const bool scheduled = row.state == Payment::SCHEDULED;
   const auto admit = [&](SqlSession& s) {
-    absl::Status admitted = CheckOpen(s, order.customer(), /*scheduled=*/false);
-    if (admitted.ok() && scheduled) admitted = CheckOpen(s, order.customer(), scheduled);
-    return admitted.ok() && around_.forgets ? CheckRefused(s, row) : admitted;
+    if (id == 0) return absl::UnavailableError("the order that this repeats has ended meanwhile; try again");
+    int64_t oldest_ms = 0;
+    absl::Status admitted = CheckRoom(s, order, &oldest_ms);
+    return admitted.ok() && around_.forgets ? ForgetRefused(s, row, oldest_ms) : admitted;
   };
   absl::Status status = co_await sagas_.Begin(ctx, apps::Once(ctx, order.customer()), again_, &row, admit);
   if (status.ok() && row.state != Payment::SCHEDULED) status = co_await sagas_.Finish(ctx, &row);
@@ -230,8 +265,9 @@ Coroutine Orders::Book(Context& ctx, apps::SagaRow& row) {
   transfer.set_to(kept.payee());
   transfer.set_cents(kept.shown().cents());
   transfer.set_text(kept.shown().text());
+  if (around_.forgets) transfer.set_since_ms(SinceOf(kept));
   auto [entry] = co_await WhenAll(ctx, Ask(shards_.Of(transfer.from()), Posting::kTransfer, transfer));
-  row.decided_elsewhere = true;  // the shard answers this name so for ever, be it a refusal
+  row.decided_elsewhere = true;  // the shard answers this name so for ever: L3 and L10 of ledger.cc
   if (!entry.ok()) co_return IsRefusal(entry.status()) ? Refuse(entry.status(), &row, &kept) : entry.status();
   row.open = around_.after != nullptr;
   row.state = Payment::BOOKED;

@@ -69,10 +69,14 @@ class Orders {
   // Errors: as Check(), Give(), AccessControl::May() and Accounts::Resolve(); INVALID_ARGUMENT: the account pays itself.
   Coroutine PayTo(Context& ctx, const Accounts::Stub& accounts, const PaymentOrder& order, uint64_t payer,
                   Payment* reply);
-  // Takes the order with the id `id` to pay to the account `payee`, whose IBAN, if any, is order.iban(). The order has passed
-  // Check(). Errors: the refusal, be it of this call or of the one that this repeats; ALREADY_EXISTS;
+  // Asks `access` about an order of the caller that Give() is called for next. If that is a repetition which changes nothing, `*id`
+  // becomes 0, and no decision is kept. Errors: as AccessControl::May(), ALREADY_EXISTS, and RESOURCE_EXHAUSTED as Give(), for which
+  // nobody is asked. So the decisions that are kept are no more than the orders, but for those whose callers are gone meanwhile.
+  Coroutine Allow(Context& ctx, const PaymentOrder& order, uint64_t* id, Permission* reply);
+  // Takes the order with the id `id`, which Allow() has left, to pay to the account `payee`, whose IBAN, if any, is order.iban(). The
+  // order has passed Check(). Errors: the refusal, be it of this call or of the one that this repeats; ALREADY_EXISTS;
   // RESOURCE_EXHAUSTED: the customer has kMostScheduled that wait for their time, or kMostUnfinished others, or kMostRefused that were
-  // refused within an hour.
+  // refused within an hour. UNAVAILABLE: the id is 0, and the order that this repeats has ended meanwhile.
   Coroutine Give(Context& ctx, const PaymentOrder& order, uint64_t id, uint64_t payer, uint64_t payee,
                  Payment* reply);
   // NOT_FOUND: the customer has not given this order, or it was refused and is forgotten.
@@ -84,6 +88,8 @@ class Orders {
   // Sets the account for the bank of order.iban(). NOT_FOUND: no bank that is known has it.
   Coroutine FindElsewhere(Context& ctx, const PaymentOrder& order, Account* payee) const;
   Coroutine Book(Context& ctx, apps::SagaRow& row);
+  // RESOURCE_EXHAUSTED, as Give(). Sets `*oldest_ms` to the time of the customer's oldest refused order, if they are forgotten.
+  absl::Status CheckRoom(SqlSession& s, const PaymentOrder& order, int64_t* oldest_ms) const;
   // The step of an order from another customer's account.
   Coroutine Permit(Context& ctx, apps::SagaRow& row, KeptPayment* kept);
   Coroutine Find(Context& ctx, const PaymentQuery& query, apps::SagaRow* row);
@@ -94,6 +100,7 @@ class Orders {
   const Shards shards_;
   const int again_;
   const AroundTransfer around_;
+  SqlDatabase& db_;
   const AccessControl::Stub* const access_;  // may be null
   const BankInfoSearch::Stub* const banks_;  // may be null
   apps::Saga sagas_;

@@ -8,7 +8,8 @@
 namespace curtail::bank {
 
 struct CardPaymentService final : CardPayments::CoroutineService {
-  CardPaymentService(SqlDatabase& db, Env& e) : env(e), orders(db, e, Payment::REFUSED, {.forgets = true}) {}
+  CardPaymentService(SqlDatabase& db, Env& e)
+      : env(e), orders(db, e, Payment::REFUSED, {.forgets = true}, &access) {}
 
   Coroutine Pay(Context& ctx, const PaymentOrder& request, Payment* reply) override {
     PaymentOrder order = request;
@@ -21,10 +22,11 @@ struct CardPaymentService final : CardPayments::CoroutineService {
                                     Ask(unique_id, apps::UniqueId::kNext, OneId()));
     if (!found.ok()) co_return found.status();
     const auto& [card, ids] = *found;
-    auto [permission] =
-        co_await WhenAll(ctx, Ask(access, AccessControl::kMay, Orders::ActOf(order, ids.ids(0))));
-    if (!permission.ok()) co_return permission.status();
-    co_return co_await orders.Give(ctx, order, ids.ids(0), order.customer(), card.id(), reply);
+    uint64_t id = ids.ids(0);
+    Permission permission;
+    absl::Status allowed = co_await orders.Allow(ctx, order, &id, &permission);
+    if (!allowed.ok()) co_return allowed;
+    co_return co_await orders.Give(ctx, order, id, order.customer(), card.id(), reply);
   }
   Coroutine Status(Context& ctx, const PaymentQuery& request, Payment* reply) override {
     return orders.Status(ctx, request, reply);

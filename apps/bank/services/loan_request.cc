@@ -42,7 +42,8 @@ struct LoanRequestService final : LoanRequests::CoroutineService {
             d, e, Payment::REFUSED,
             {.before = [this](Context& ctx, const apps::SagaRow& row,
                               const KeptPayment& kept) { return Take(ctx, row, kept); },
-             .after = [this](Context& ctx, const KeptPayment& kept) { return BookInterest(ctx, kept); }}) {
+             .after = [this](Context& ctx, const KeptPayment& kept) { return BookInterest(ctx, kept); }},
+            &access) {
     acceptances.WorkWhileServing(env);
   }
 
@@ -186,10 +187,11 @@ struct LoanRequestService final : LoanRequests::CoroutineService {
     order.set_text(Join("loan ", loan.id(), ", instalment ", request.number()));
     order.set_number(request.number());
     order.set_stepped_up(request.stepped_up());
-    auto [permission] =
-        co_await WhenAll(ctx, Ask(access, AccessControl::kMay, Orders::ActOf(order, ids->ids(0))));
-    if (!permission.ok()) co_return permission.status();
-    co_return co_await repayments.Give(ctx, order, ids->ids(0), request.customer(), loan.id(), reply);
+    uint64_t id = ids->ids(0);
+    Permission permission;
+    status = co_await repayments.Allow(ctx, order, &id, &permission);
+    if (!status.ok()) co_return status;
+    co_return co_await repayments.Give(ctx, order, id, request.customer(), loan.id(), reply);
   }
 
   Coroutine Take(Context& ctx, const apps::SagaRow& row, const KeptPayment& kept) {

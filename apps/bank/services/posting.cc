@@ -50,7 +50,7 @@ struct PostingService final : Posting::CoroutineService {
       posting.entries[1].account = apps::kInTransit;
       posting.to = apps::Place{static_cast<uint32_t>(other), request.to()};
     }
-    const apps::LedgerRequest name{request.owner(), request.request()};
+    const apps::LedgerRequest name{request.owner(), request.request(), request.since_ms()};
     std::vector<apps::Booked> booked;
     absl::Status status = co_await db.Writing(ctx.deadline(), [&](SqlSession& s) {
       apps::AccountState state;

@@ -85,7 +85,7 @@ TEST_F(BankTest, MuchMoneyTakesASecondProof) {
   apps::Changed changed;
   for (const std::string& token : {from.token, proved.token()}) {
     purchase.set_token(token), grant.set_token(token);
-    const absl::Status charged = Send(&Bank::Stub::Purchase, purchase, &bought);
+    const absl::Status charged = Send(&Bank::Stub::Purchase, purchase, &bought, "much");
     const absl::Status granted = Send(&Bank::Stub::GrantPayments, grant, &changed);
     if (token == from.token) {
       EXPECT_TRUE(absl::IsPermissionDenied(charged)) << charged;
@@ -95,6 +95,9 @@ TEST_F(BankTest, MuchMoneyTakesASecondProof) {
       EXPECT_TRUE(granted.ok()) << granted;
     }
   }
+  purchase.set_token(from.token);
+  EXPECT_TRUE(absl::IsPermissionDenied(Send(&Bank::Stub::Purchase, purchase, &bought, "much")))
+      << "a repetition";
   code.set_token(proved.token());
   code.set_code("000000");
   for (int i = 0; i < 4; ++i) EXPECT_FALSE(step_up().ok());
