@@ -616,6 +616,11 @@ def check_load_flags(tools, address, brief, health):
 def check_load_looks(tools, address, brief):
     code, out, _ = tools.run("load", address, "--list")
     assert code == 0 and "grpc.health.v1.Health/Check(grpc.health.v1.HealthCheckRequest) returns" in out
+    with open(tools.path("shop.proto"), "w") as file:
+        file.write('syntax = "proto3"; import "google/api/annotations.proto"; import "google/api/httpbody.proto"; service Shop {'
+                   ' rpc Buy(google.api.HttpBody) returns (google.api.HttpBody) { option (google.api.http) = {post: "/buy"}; } }')
+    code, out, err = tools.run("load", "--list", "--proto", tools.path("shop.proto"))
+    assert code == 0 and "Shop/Buy(google.api.HttpBody) returns" in out, (code, out, err)
     code, out, _ = tools.run("load", address, "--debug", "--method", "grpc.health.v1.Health/Check")
     assert code == 0 and json.loads(out) == {"status": "SERVING"}, out
 

@@ -98,13 +98,12 @@ class FileBuilder {
   std::map<std::string, std::string> errors_;
 };
 
-// google/protobuf/*.proto as linked into the program, for machines without those files.
+// google/*.proto as linked into the program, for machines without those files: google/protobuf, and what else the program has.
 class WellKnownFiles final : public DescriptorDatabase {
  public:
   bool FindFileByName(const std::string& name, FileDescriptorProto* output) override {
-    const FileDescriptor* file = name.starts_with("google/protobuf/")
-                                     ? DescriptorPool::generated_pool()->FindFileByName(name)
-                                     : nullptr;
+    const FileDescriptor* file =
+        name.starts_with("google/") ? DescriptorPool::generated_pool()->FindFileByName(name) : nullptr;
     if (file != nullptr) file->CopyTo(output);
     return file != nullptr;
   }

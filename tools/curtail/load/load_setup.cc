@@ -23,6 +23,8 @@
 #include "curtail/rpc/client/resolver/target.h"
 #include "curtail/rpc/retries.h"
 #include "curtail/wire/http_url.h"
+#include "google/api/annotations.pb.h"
+#include "google/api/httpbody.pb.h"
 #include "tools/curtail/deploy/run_folder.h"
 #include "tools/curtail/deploy/target.h"
 #include "tools/curtail/load/http_setup.h"
@@ -262,7 +264,12 @@ absl::StatusOr<LoadTargets> MakeTargets(const LoadFlags& flags) {
 }
 
 absl::StatusOr<Catalog> MakeCatalog(const LoadFlags& flags, const LoadTargets& targets) {
-  if (!flags.protos.empty()) return Catalog::FromProtoFiles(flags.protos, flags.import_paths);
+  if (!flags.protos.empty()) {
+    // Has google/api/*.proto linked, which these may import without an --import-path.
+    google::protobuf::LinkExtensionReflection(google::api::http);
+    google::protobuf::LinkMessageReflection<google::api::HttpBody>();
+    return Catalog::FromProtoFiles(flags.protos, flags.import_paths);
+  }
   const absl::StatusOr<Nanos> timeout = TimeLimitOf("--timeout", flags.timeout);
   if (!timeout.ok()) return timeout.status();
   const absl::StatusOr<MetadataTemplate> metadata = ReadMetadata(flags, flags.seed);
