@@ -40,7 +40,7 @@ async function expectFound(page) {
   await expectShown(page, "media-movies", "");
   const genre = await page.locator("#movies > li").first().getByRole("link").nth(1).textContent();
   await page.locator("#movies > li").first().getByRole("link", { name: genre }).first().click();
-  assert.equal(await page.getByLabel("Genre").inputValue(), genre);
+  await page.waitForFunction((it) => document.querySelector("#genre")?.value === it, genre, within); // the new page
   const items = page.locator("#movies > li");
   await items.first().waitFor(within);
   assert.equal(await items.filter({ has: page.getByRole("link", { name: genre }) }).count(), await items.count());
