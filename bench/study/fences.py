@@ -10,7 +10,7 @@ CONFIGS = {"base": "SDB1-16", "async": "ADB1-4-4", "fence": "SDB1-16", "fiber": 
 NAMES = {"base": "pool of threads", "async": "asynchronous calls", "fence": "pool with fences", "fiber": "fibers"}
 TRACES = {"large": "large-variation", "quick": "quick-variation", "slow": "slow-variation"}
 PEAK = 800  # requests a second, at the trace's highest point
-TURNS = 5
+TURNS = 9
 BUDGET = {"rounds": 1, "seconds": 3}
 QUICK = {"rounds": 1, "seconds": 0.3}
 
