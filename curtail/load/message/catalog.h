@@ -51,7 +51,7 @@ class Catalog {
 
   // Reads .proto files and their imports. It looks for imports in `import_paths`, or without any in
   // the files' own folders and the current one. Files are named by their path on disk or below an
-  // import path. Those of google/*.proto that are linked into the program may be missing. Files
+  // import path. The files google/*.proto that the program has linked may be missing. Files
   // whose names end with .protoset, .binpb, .desc or .pb are descriptor sets instead, as protoc
   // --descriptor_set_out writes them.
   // Errors: NOT_FOUND (file), INVALID_ARGUMENT: "a.proto:3:12: ...".
