@@ -232,5 +232,14 @@ TEST(GroupTest, RefusesWhatCannotBeOneProcess) {
   EXPECT_THAT(taken, HasSubstr("text+count"));
 }
 
+TEST(MonolithTest, HasTheCpuTimeOfAllItsServices) {
+  Topology t = Parsed(
+      "application: x\nservices:\n  a: {run: p --service a, calls: [b], cpu: 0.5, entry: true}\n"
+      "  b: {run: p --service b, shards: 2, cpu: 0.25}\n  s: {run: 's ${address}', protocol: redis, cpu: "
+      "0.1}\n");
+  ASSERT_TRUE(t.MakeMonolith().ok());
+  EXPECT_EQ(t.entry().cpu, 1.0);
+}
+
 }  // namespace
 }  // namespace curtail::deploy

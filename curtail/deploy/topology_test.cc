@@ -462,15 +462,6 @@ TEST(TopologyTest, AMistakeInAnOverlayIsNamedAndChangesNothing) {
   }
 }
 
-TEST(TopologyTest, AMonolithHasTheCpuTimeOfAllItsServices) {
-  Topology t = Parsed(
-      "application: x\nservices:\n  a: {run: p --service a, calls: [b], cpu: 0.5, entry: true}\n"
-      "  b: {run: p --service b, shards: 2, cpu: 0.25}\n  s: {run: 's ${address}', protocol: redis, cpu: "
-      "0.1}\n");
-  ASSERT_TRUE(t.MakeMonolith().ok());
-  EXPECT_EQ(t.entry().cpu, 1.0);
-}
-
 // Whatever stands in the file, it is an error or a topology whose commands can be made or refused.
 TEST(TopologyTest, AnyMutationIsReadOrRefused) {
   const uint64_t seed = 20261122;

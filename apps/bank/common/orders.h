@@ -71,7 +71,7 @@ class Orders {
                   Payment* reply);
   // Asks `access` about an order of the caller that Give() is called for next. If that is a repetition which changes nothing, `*id`
   // becomes 0, and no decision is kept. Errors: as AccessControl::May(), ALREADY_EXISTS, and RESOURCE_EXHAUSTED as Give(), for which
-  // nobody is asked. So the decisions that are kept are no more than the orders, but for those whose callers are gone meanwhile.
+  // `access` is not asked. So each kept decision belongs to an order, unless the caller has gone before Give().
   Coroutine Allow(Context& ctx, const PaymentOrder& order, uint64_t* id, Permission* reply);
   // Takes the order with the id `id`, which Allow() has left, to pay to the account `payee`, whose IBAN, if any, is order.iban(). The
   // order has passed Check(). Errors: the refusal, be it of this call or of the one that this repeats; ALREADY_EXISTS;

@@ -8,7 +8,7 @@
 //    money, so nobody looks for their decisions.
 //  - Each round of an order adds an allowed decision, before it begins. Its service bounds the orders.
 //  - A customer adds kMostUnpaid denials and grants an hour. Beyond that they are refused, and nobody acts on them. The end of a grant is
-//    never refused: there are no more of these than grants.
+//    never refused, since each ends a grant that was counted.
 #include "apps/bank/data.h"
 #include "apps/kit/hash_chain.h"
 #include "curtail/rpc/when_all.h"

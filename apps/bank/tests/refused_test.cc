@@ -210,7 +210,7 @@ TEST_F(BankTest, DecisionsAreNoMoreThanOrders) {
   kept.Run(Join("UPDATE payments SET round = ", kMostRefused - 1, " WHERE state = 2"));
   for (const char* key : {"refused", "", "other"})
     EXPECT_TRUE(absl::IsResourceExhausted(Pay(too_much, key, &ignored)));
-  EXPECT_EQ(added(), 0u) << "there is no room for them";
+  EXPECT_EQ(added(), 0u) << "they exceed the limit";
   ASSERT_TRUE(Pay(one, "paid", &ignored).ok());
 
   PurchaseRequest purchase;

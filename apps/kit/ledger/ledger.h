@@ -11,7 +11,7 @@
 //
 //  - A posting has entries whose sum is 0. Its conditions are checked, and its entries written, in one transaction.
 //  - A request has a name of its caller. The same name and content again changes nothing and has the same answer; another
-//    content is ALREADY_EXISTS. Names are kept for ever, but for those that Refuse() may forget. A request that failed keeps no
+//    content is ALREADY_EXISTS. Names are kept for ever, except refused ones: see Refuse(). A request that failed keeps no
 //    name, so a repetition tries again, unless Refuse() has ended it.
 //  - A hold keeps money of an account for one posting. The service decides who may take or void it.
 //  - A transfer moves money to an account of another shard. Once its posting is booked, it arrives or comes back: Deliver().

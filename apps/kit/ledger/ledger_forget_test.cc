@@ -52,7 +52,7 @@ TEST_P(LedgerForgets, RefusalsAndRefusesThemStill) {
   EXPECT_TRUE(here_.Refuse("ahead", rent, &again, kBegin + 10 * kRefusalKeptMs).ok());
   EXPECT_EQ(here_.Refusals(), 103u);
   for (int i = 1; i <= 200; ++i) refuse(kBegin + kRefusalKeptMs + 1000 + i);
-  EXPECT_EQ(here_.Refusals(), 202u) << "those of the last two days, and \"ahead\"";
+  EXPECT_EQ(here_.Refusals(), 202u) << "the last two days' refusals, and \"ahead\"";
 
   const std::string first = Join("rent ", kBegin);
   EXPECT_TRUE(refused(first, kBegin));

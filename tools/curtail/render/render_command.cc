@@ -115,7 +115,7 @@ int RunRender(const RenderFlags& flags, Console& console) {
 constexpr char kRenderExamples[] =
     R"(Writes the topology of an application for machines that a cluster manages: plain manifests, a Helm chart, which is the same
 with its values to choose, or a Compose file for one machine. The pods run the programs that `curtail up` starts. `./dev image APP`
-builds the image, and the Dockerfile of `curtail new` that of your own; docs/kubernetes.md leads from there to an application that runs.
+builds the image. For an application of your own, the Dockerfile of `curtail new` does. docs/kubernetes.md has the next steps.
 
 Examples:
   curtail render hdsearch --to kubernetes | kubectl apply -f -
