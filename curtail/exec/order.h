@@ -4,7 +4,7 @@
 //
 // An Executor asks its Order (ExecutorOptions::order) under its one mutex. A new order is one file
 // with one class: a priority, a queue that sheds, a limit on running requests. The default is
-// fifo_order.h.
+// fifo_order.h, and a server's is fair_order.h.
 //
 // Thread safety: none of its own. The executor's mutex guards every call.
 //

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curtail/exec/poller.h"
-#include "curtail/base/testing.h"
 
 #include <gtest/gtest.h>
 #include <sys/epoll.h>
@@ -8,6 +7,9 @@
 #include <unistd.h>
 
 #include <thread>
+
+#include "curtail/base/cpus.h"
+#include "curtail/base/testing.h"
 
 namespace curtail {
 namespace {

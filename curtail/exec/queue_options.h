@@ -19,8 +19,8 @@ enum class ShedMode : uint8_t {
 };
 
 enum class QueueMode : uint8_t {
-  kFifo,  // first come, first served
-  kLifo,  // ... but the newest first while the queue stands
+  kFifo,  // first come, first served; without a ShedMode, connections take turns (fair_order.h)
+  kLifo,  // first come, first served, but the newest first while the queue stands
 };
 
 // "off", "codel"; "fifo", "lifo"; empty for other texts.

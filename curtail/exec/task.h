@@ -86,6 +86,10 @@ class Task {
 
   // When the executor queued it.
   TimePoint queued_at() const { return queued_at_; }
+  // Whose it is, such as the number of its connection: an order may let flows take turns. Set
+  // before it is queued.
+  uint32_t flow() const { return flow_; }
+  void set_flow(uint32_t flow) { flow_ = flow; }
   // A mark of the order, such as the permit that it gave the task. Run() may read it.
   uint8_t order_note() const { return order_note_; }
   void set_order_note(uint8_t note) { order_note_ = note; }
@@ -102,6 +106,7 @@ class Task {
   Task* next_ = nullptr;
   Task* prev_ = nullptr;  // towards the oldest; of a WaitingTasks only
   TimePoint queued_at_;
+  uint32_t flow_ = 0;
   uint8_t order_note_ = 0;
   ShedReason shed_reason_ = ShedReason::kFull;
 };

@@ -140,6 +140,51 @@ TEST_P(HostileDispatchTest, OneConnectionHasAShareOfTheQueue) {
   EXPECT_TRUE(other.AwaitText(StatusOf(0)));
 }
 
+// Answers with the number of calls so far, once its gate is open.
+class CountService final : public Service {
+ public:
+  explicit CountService(Gate* gate) : gate_(gate) {}
+  std::string_view FullName() const override { return "test.Count"; }
+  std::vector<MethodHandler> Handlers() override {
+    return {{.name = "Next",
+             .handler = internal::UnaryHandler<StringValue, StringValue>(
+                 [this](Context&, const StringValue&, StringValue* out) -> absl::Status {
+                   gate_->Pass();
+                   out->set_value(Join(++calls_));
+                   return absl::OkStatus();
+                 })}};
+  }
+
+ private:
+  Gate* const gate_;
+  int calls_ = 0;  // of the one thread that runs handlers
+};
+
+// A call waits for one of each other connection, not for all that came before it.
+TEST_P(HostileDispatchTest, ConnectionsTakeTurns) {
+  options_.config = *Config::Parse("SDB1-1");
+  std::vector<std::unique_ptr<Service>> services;
+  services.push_back(std::make_unique<CountService>(&gate_));
+  auto server = Server::Start(options_, std::move(services));
+  ASSERT_TRUE(server.ok()) << server.status();
+  server_ = *std::move(server);
+  const auto next = [](uint32_t stream) {
+    return Head(stream, "/test.Count/Next") + DataOf(stream, Prefix(0), true);
+  };
+  Attacker attacker = Attacker::Greeting(address());
+  attacker.Send(next(1));
+  ASSERT_TRUE(gate_.AwaitArrivals(1));
+  for (uint32_t stream = 3; stream < 180; stream += 2) attacker.Send(next(stream));
+  attacker.Send(FrameOf(6, 0, 0, "12345678"));
+  ASSERT_TRUE(attacker.AwaitText("12345678"));  // all of them wait
+  Attacker other = Attacker::Greeting(address());
+  other.Send(next(1) + FrameOf(6, 0, 0, "12345678"));
+  ASSERT_TRUE(other.AwaitText("12345678"));
+  gate_.Open();
+  EXPECT_TRUE(other.AwaitText(Text("3").SerializeAsString()));
+  EXPECT_TRUE(attacker.AwaitText(Text("91").SerializeAsString()));
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, HostileDispatchTest, testing::Values("SDB1-2"),
                          [](const auto&) { return "SDB12"; });
 

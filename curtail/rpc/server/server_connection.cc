@@ -15,6 +15,7 @@ ServerConnection::ServerConnection(ServerParts& parts, UniqueFd fd, std::shared_
       parts_(parts),
       clock_(parts.clock),
       peer_(std::move(peer)),
+      flow_(parts.next_flow.fetch_add(1, std::memory_order_relaxed)),
       charge_(parts.budget, parts.session.max_message_bytes) {
   parts_.budget.AddConnections(1);
   if (parts.credits != nullptr) account_.emplace(parts.credits.get());
@@ -114,6 +115,7 @@ void ServerConnection::Queue(ServerCall& call) {
   const bool has_share = queued_.fetch_add(1, std::memory_order_relaxed) >= parts_.places.share();
   if (!has_share && parts_.places.TryQueue(call.queued_bytes())) {
     call.TakePlace();
+    call.set_flow(flow_);
     return ready()->Push(&call);
   }
   Dequeued();

@@ -110,7 +110,8 @@ class ServerConnection final : public Connection, public Clocked {
   ServerParts& parts_;
   const std::shared_ptr<TimerClock> clock_;
   const std::string peer_;
-  TimePoint accepted_;  // set by StartClock()
+  const uint32_t flow_;  // of its calls
+  TimePoint accepted_;   // set by StartClock()
   // Set by OnConnected(), of TLS.
   std::unique_ptr<const PeerIdentity> identity_;
 

@@ -26,6 +26,7 @@
 #include "curtail/base/cpus.h"
 #include "curtail/base/log.h"
 #include "curtail/base/strings.h"
+#include "curtail/exec/internal/fair_order.h"
 #include "curtail/exec/internal/fifo_order.h"
 #include "curtail/exec/internal/priority_gate.h"
 #include "curtail/exec/internal/spin_budget.h"
@@ -178,8 +179,10 @@ absl::Status ServerCore::StartExecutor() {
                         .watcher = adaptation_ == nullptr ? nullptr : adaptation_->watcher(),
                         .on_blocking = WarnOfBlocking};
   pools.order = [this] {
-    std::unique_ptr<Order> order =
-        parts_.fence != nullptr ? parts_.fence->NewOrder() : MakeFifoOrder(options_.queue);
+    const bool plain = parts_.fence == nullptr && !options_.queue.any();
+    std::unique_ptr<Order> order = plain                     ? MakeFairOrder()
+                                   : parts_.fence == nullptr ? MakeFifoOrder(options_.queue)
+                                                             : parts_.fence->NewOrder();
     if (parts_.priorities == nullptr) return order;
     return MakePriorityGate(parts_.priorities.get(), std::move(order));
   };

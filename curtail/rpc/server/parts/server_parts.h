@@ -91,6 +91,8 @@ struct ServerParts {
   RequestPlaces places;
   ReplyOutput output;
   ConnectionSet connections;
+  // Atomic, relaxed: numbers of connections (Task::flow).
+  std::atomic<uint32_t> next_flow{0};
   // Atomic, relaxed: connections that rest because they have inflated their share.
   std::atomic<int> resting{0};
 };
