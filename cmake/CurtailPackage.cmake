@@ -10,6 +10,6 @@ set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 # needs their headers.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS
-  "libabsl-dev, libboost-context-dev, libpq-dev, libprotobuf-dev, libsqlite3-dev, libssl-dev, pkg-config, protobuf-compiler, zlib1g-dev")
+  "libabsl-dev, libboost-context-dev, libisal-dev, libpq-dev, libprotobuf-dev, libsqlite3-dev, libssl-dev, pkg-config, protobuf-compiler, zlib1g-dev")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "cmake, memcached")
 include(CPack)

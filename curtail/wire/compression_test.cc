@@ -5,6 +5,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <optional>
+#include <random>
+#include <string>
+#include <string_view>
 
 #include "curtail/wire/raw_peer_testing.h"
 #include "curtail/wire/session_testing.h"
@@ -16,6 +22,22 @@ using internal::Compress;
 using internal::Inflate;
 using internal::Inflated;
 using testing::ElementsAre;
+
+// zlib's opinion; empty: no whole stream, or longer than `limit`.
+std::optional<std::string> ByZlib(std::string_view bytes, bool gzip, size_t limit) {
+  z_stream stream = {};
+  EXPECT_EQ(inflateInit2(&stream, MAX_WBITS + (gzip ? 16 : 0)), Z_OK);
+  std::string out(limit, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  const bool ended = inflate(&stream, Z_FINISH) == Z_STREAM_END && stream.avail_in == 0;
+  out.resize(stream.total_out);
+  inflateEnd(&stream);
+  if (!ended) return std::nullopt;
+  return out;
+}
 
 class CompressionTest : public testing::TestWithParam<Encoding> {
  protected:
@@ -77,6 +99,43 @@ TEST_P(CompressionTest, RefusesBytesThatAreNoWholeStream) {
   }
   EXPECT_EQ(Inflate(GetParam(), whole + "x", 2000, &out), Inflated::kMalformed);
   EXPECT_EQ(Inflate(GetParam(), "not compressed at all", 2000, &out), Inflated::kMalformed);
+}
+
+// Streams with a few bytes changed, cut out or added. Of what zlib refuses, only what is the message all the same is taken:
+// reserved flags, and code lengths that nothing uses.
+TEST(Compression, AgreesWithZlibOnDamagedStreams) {
+  std::mt19937 rng(TestSeed());
+  const auto below = [&](size_t n) { return std::uniform_int_distribution<size_t>(0, n - 1)(rng); };
+  const size_t kLimit = 8000;
+  int whole = 0;
+  for (int round = 0; round < Repeats(3'000, 1'000'000); ++round) {
+    const bool gzip = round % 2 == 0;
+    std::string message(2 + below(5000), 'x');
+    for (char& c : message) c = static_cast<char>('a' + below(1 + static_cast<size_t>(round) % 9));
+    std::string bytes, out;
+    if (!Compress(gzip ? Encoding::kGzip : Encoding::kDeflate, message, &bytes)) continue;
+    for (size_t changes = below(3); changes > 0; --changes) {
+      const size_t at = below(bytes.size());
+      if (below(8) == 0) {
+        bytes.erase(at, 1 + below(3));
+      } else if (below(8) == 0) {
+        bytes.insert(at, 1 + below(20), static_cast<char>(rng()));
+      } else {
+        bytes[at] = static_cast<char>(rng());
+      }
+      if (bytes.empty()) break;
+    }
+    const std::optional<std::string> expected = ByZlib(bytes, gzip, kLimit);
+    const Inflated inflated = Inflate(gzip ? Encoding::kGzip : Encoding::kDeflate, bytes, kLimit, &out);
+    if (expected) {
+      ++whole;
+      ASSERT_EQ(inflated, Inflated::kOk) << testing::PrintToString(bytes);
+      ASSERT_EQ(out, *expected);
+    } else if (inflated == Inflated::kOk) {
+      ASSERT_EQ(out, message) << testing::PrintToString(bytes);
+    }
+  }
+  EXPECT_GT(whole, 500);
 }
 
 // Short messages and long ones, some of which stand in the queue, come back as they were; fewer bytes travel.
