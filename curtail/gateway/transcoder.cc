@@ -321,8 +321,10 @@ absl::StatusOr<Transcoder::Match> Transcoder::Find(std::string_view verb, std::s
 }
 
 bool IsMediaType(std::string_view content_type, std::string_view type) {
-  content_type = content_type.substr(0, content_type.find_first_of("; \t"));
-  return absl::EqualsIgnoreCase({content_type.data(), content_type.size()}, {type.data(), type.size()});
+  if (!absl::StartsWithIgnoreCase({content_type.data(), content_type.size()}, {type.data(), type.size()}))
+    return false;
+  content_type.remove_prefix(type.size());
+  return content_type.empty() || content_type[0] == ';' || content_type[0] == ' ' || content_type[0] == '\t';
 }
 
 absl::StatusOr<std::string> Transcoder::Request(const Match& match, std::string_view query,

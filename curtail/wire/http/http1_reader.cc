@@ -63,13 +63,16 @@ std::optional<uint64_t> ParseCount(std::string_view text, int base) {
 }
 
 std::string_view Trimmed(std::string_view text) {
-  constexpr std::string_view kSpace = " \t";
-  text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
-  return text.substr(0, text.find_last_not_of(kSpace) + 1);
+  const auto space = [](char c) {
+    return c == ' ' || c == '\t';
+  };  // find_first_not_of() costs a call a letter
+  while (!text.empty() && space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && space(text.back())) text.remove_suffix(1);
+  return text;
 }
 
 bool SameWord(std::string_view a, std::string_view b) {
-  return absl::EqualsIgnoreCase({a.data(), a.size()}, {b.data(), b.size()});
+  return a.size() == b.size() && absl::EqualsIgnoreCase({a.data(), a.size()}, {b.data(), b.size()});
 }
 
 // True if the list has the word, in whatever case.

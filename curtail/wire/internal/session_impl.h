@@ -43,9 +43,10 @@ class Session::Impl final : public internal::Http2 {
   Impl(Role role, const SessionOptions& options, Events* events);
 
   using Http2::stalled;
-  // An inflater's messages count.
+  // An inflater counts, with its messages.
   size_t memory_bytes() const {
-    return Http2::memory_bytes() + (inflater_ == nullptr ? 0 : message_.size() + inflated_.size());
+    return Http2::memory_bytes() +
+           (inflater_ == nullptr ? 0 : internal::kInflaterBytes + message_.size() + inflated_.size());
   }
   absl::Status GoOn();
   std::span<char> Room(size_t least);
