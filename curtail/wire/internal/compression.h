@@ -37,7 +37,7 @@ enum class Inflated {
   kMalformed,  // or cut short, or followed by other bytes
 };
 
-// What an inflater of gzip or deflate holds beside the result.
+// An inflater of gzip or deflate holds so much beside the result.
 inline constexpr size_t kInflaterBytes = 86u << 10;
 
 // An Inflater inflates one message in steps, so that a short one that becomes long does not take a thread for
