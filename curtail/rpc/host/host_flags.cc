@@ -180,7 +180,8 @@ void AddServingFlags(Flags& flags, HostFlags* f, const std::vector<const PolicyK
                 "the profile says, else alike)");
   flags.Add("--shed", &f->shed, "Refuses requests that wait too long in a queue that stands: off or codel");
   flags.Add("--queue", &f->queue,
-            "Which request is next: fifo, or lifo, the newest first while the queue stands");
+            "Which request is next: fifo, the connections in turn, or lifo, the newest first while the queue "
+            "stands");
   flags.Add("--shed-target", &f->shed_target_ms,
             "A queue stands if the least wait of an interval exceeds so many ms", {0.001, 60e3});
   flags.Add("--shed-interval", &f->shed_interval_ms, "The interval in ms, at least twice the target",
