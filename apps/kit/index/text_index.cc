@@ -4,7 +4,8 @@
 // the boolean term "T" + tag, the number is value 1.
 // Xapian's databases are for one thread each: one writes, under a mutex, and readers are pooled. A reader sees the commit
 // that it last opened, so each query begins with reopen(), which reads one small file. A commit that frees the blocks
-// under a running query ends it with DatabaseModifiedError; then the query begins again.
+// under a running query ends it with DatabaseModifiedError; then the query begins again. A query, too, is for one thread: copies
+// share a part, whose users Xapian counts without a lock.
 //
 // A query of a word that very many texts have must not look at all of them:
 //
@@ -320,7 +321,7 @@ absl::Status TextIndex::Find(const Query& query, std::vector<Hit>* hits) const {
 absl::Status TextIndex::FindAll(Query query, std::vector<Hit>* hits) const {
   query.newest = true;
   WordQuery all;
-  all.all = Xapian::Query::MatchAll;
+  all.all = Xapian::Query(std::string());  // not MatchAll, of which all threads would have to count the users
   Narrow(query, &all.all);
   return impl_->SearchOneVersion(all, /*even=*/true, query, hits);
 }

@@ -178,6 +178,21 @@ TEST_F(TextIndexTest, AgreesWithALookAtVeryManyPosts) {
 }
 
 // Property: whoever searches while others change the index finds each post that stays.
+// Threads that list by a tag at once share no query: Xapian counts a query's users without a lock.
+TEST_F(TextIndexTest, ListsOnManyThreadsStress) {
+  auto index = Open();
+  Apply(*index, {{.id = 1, .text = "one", .tags = {"odd"}}, {.id = 2, .text = "two", .tags = {"even"}}});
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = Repeats(10'000, 100'000); i > 0; --i) {
+        ASSERT_THAT(Find(*index, {.limit = 9, .tag = "odd"}), ElementsAre(1));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
 TEST_F(TextIndexTest, SearchesWhileItChangesStress) {
   auto index = Open();
   Apply(*index, {{1, "stays here"}});
