@@ -53,6 +53,7 @@ export async function play(curtail, application, title, settings, story, form = 
     await story({ ann, bob, browser, env, url, addressOf }).catch(async (error) => {
       for (const page of [ann, bob]) console.error(`at ${page.url()}:`, await problem(page).allTextContents().catch(String));
       console.error("consoles:", said);
+      console.error(run(curtail, ["ps"], env)); // a process that ended is a fault of its own
       throw error;
     });
     assert.deepEqual(said, [], "the console");
