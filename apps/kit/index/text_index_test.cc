@@ -177,7 +177,6 @@ TEST_F(TextIndexTest, AgreesWithALookAtVeryManyPosts) {
   }
 }
 
-// Property: whoever searches while others change the index finds each post that stays.
 // Threads that list by a tag at once share no query: Xapian counts a query's users without a lock.
 TEST_F(TextIndexTest, ListsOnManyThreadsStress) {
   auto index = Open();
@@ -193,6 +192,7 @@ TEST_F(TextIndexTest, ListsOnManyThreadsStress) {
   for (std::thread& thread : threads) thread.join();
 }
 
+// Property: whoever searches while others change the index finds each post that stays.
 TEST_F(TextIndexTest, SearchesWhileItChangesStress) {
   auto index = Open();
   Apply(*index, {{1, "stays here"}});

@@ -63,9 +63,8 @@ std::optional<uint64_t> ParseCount(std::string_view text, int base) {
 }
 
 std::string_view Trimmed(std::string_view text) {
-  const auto space = [](char c) {
-    return c == ' ' || c == '\t';
-  };  // find_first_not_of() costs a call a letter
+  // By hand: find_first_not_of() makes a call for each letter.
+  const auto space = [](char c) { return c == ' ' || c == '\t'; };
   while (!text.empty() && space(text.front())) text.remove_prefix(1);
   while (!text.empty() && space(text.back())) text.remove_suffix(1);
   return text;

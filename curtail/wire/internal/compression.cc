@@ -31,7 +31,7 @@ constexpr size_t kMostCleared = 256u << 10;
 constexpr size_t kLongOutput = 1u << 20;
 constexpr size_t kMostReserved = 64u << 20;
 
-// ISA-L inflates three times as fast as zlib, and seven times where a few bytes become many: what a hostile client costs.
+// By ISA-L: where a few bytes become many, it takes less than half of zlib's time.
 class IsalInflater final : public Inflater {
  public:
   IsalInflater(Encoding encoding, std::string_view bytes, size_t limit, std::string* out)
@@ -59,6 +59,7 @@ class IsalInflater final : public Inflater {
 
   inflate_state state_;  // set by isal_inflate_init()
 };
+static_assert(sizeof(IsalInflater) <= kInflaterBytes);
 
 }  // namespace
 
