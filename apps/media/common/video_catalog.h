@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/kit/accounts/id_source.h"
 #include "apps/media/common/videos.h"
 #include "apps/media/data.h"
 #include "curtail/base/mutex.h"
@@ -34,7 +35,7 @@ class VideoCatalog {
  private:
   bool Take(uint64_t movie, Video* video) {
     const MutexLock lock(mu_);
-    if (!videos_.empty()) *video = videos_[movie % videos_.size()];
+    if (!videos_.empty()) *video = videos_[apps::PartOf(movie, videos_.size())];
     return !videos_.empty();
   }
   void Keep(std::vector<Video> videos) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/kit/accounts/id_source.h"
 #include "apps/kit/load/fill.h"
 #include "apps/kit/testing/start_app.h"
 #include "apps/media/load/films.h"
@@ -60,6 +61,8 @@ class MediaTest : public testing::Test {
   // Two videos of two segments, in the form that `media render` gives them; only their bytes are not a picture's.
   void WriteVideos() const;
   static std::string SegmentOf(int video, int number);
+  // Which of WriteVideos() a film has.
+  int VideoOf(size_t film) const { return static_cast<int>(apps::PartOf(films_[film].id, 2)); }
   absl::Status OpenStream(size_t user, size_t film, StreamTicket* ticket,
                           Nanos patience = kMaxTestWait) const;
 

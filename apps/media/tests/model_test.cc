@@ -214,7 +214,7 @@ class MediaModel : public MediaTest {
     const Operation sent = history_.Do([&] { return Get(pass, &bytes); }, {Code::kPermissionDenied});
     watched_.Set(of, true, sent);
     if (sent.ok()) {
-      EXPECT_TRUE(bytes == SegmentOf(static_cast<int>(films_[movie].id % 2), 1));
+      EXPECT_TRUE(bytes == SegmentOf(VideoOf(movie), 1));
       history_.Later([=, this] {
         EXPECT_GT(ActiveIn(of, sent.span).most, 0u) << "a segment without a rental" << StepsOf(sent.span);
       });

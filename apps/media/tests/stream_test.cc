@@ -36,7 +36,7 @@ class Streams : public MediaTest {
     MediaTest::SetUp();
     WriteVideos();
     streaming_ = Connect("streaming");
-    while (films_[other_].id % 2 == films_[0].id % 2) ++other_;  // with the other video
+    while (VideoOf(other_) == VideoOf(0)) ++other_;
   }
 
   // Asks for a file as a player does. Returns its bytes, or the error.
@@ -92,7 +92,7 @@ TEST_F(Streams, ARentedMovieIsSentAndThenNotRefunded) {
   Rental ignored;
   got = Get(PassOf(ticket, "300k/seg001.ts"), "bytes=299990-");
   ASSERT_TRUE(got.ok()) << got.status();
-  const int video = static_cast<int>(films_[0].id % 2);
+  const int video = VideoOf(0);
   EXPECT_EQ(*got, SegmentOf(video, 1).substr(299'990));
   got = Get(PassOf(ticket, "300k/seg000.ts"));
   ASSERT_TRUE(got.ok()) << got.status();
@@ -200,7 +200,7 @@ TEST_F(Streams, AreWatchedOverGrpcFromATimeOn) {
   EXPECT_TRUE(absl::IsFailedPrecondition(watch(&bytes)));
   Rental rental;
   ASSERT_TRUE(RentMovie(0, 0, 1, &rental).ok());
-  const int video = static_cast<int>(films_[0].id % 2);
+  const int video = VideoOf(0);
   absl::Status status = watch(&bytes);
   ASSERT_TRUE(status.ok()) << status;
   EXPECT_TRUE(bytes == SegmentOf(video, 0) + SegmentOf(video, 1));
