@@ -22,7 +22,7 @@ namespace {
 using internal::Compact;
 using internal::Json;
 
-constexpr size_t kMaxChanges = 1000;  // of a run
+constexpr size_t kMaxChangesOfRun = 1000;
 
 Json OptionalMs(const std::optional<Nanos>& t) { return t ? Json(InMillis(*t)) : Json(nullptr); }
 
@@ -101,7 +101,7 @@ Json RunJson(const PolicyRun& run) {
                {"whole", ResultJson(run.whole)}};
   json["phases"] = Json::array();
   for (const PhaseResult& result : run.phases) json["phases"].push_back(ResultJson(result));
-  const size_t changes = std::min(run.changes.size(), kMaxChanges);
+  const size_t changes = std::min(run.changes.size(), kMaxChangesOfRun);
   json["changes"] = Json::array();
   for (size_t i = 0; i < changes; ++i) json["changes"].push_back(ChangeJson(run.changes[i]));
   json["earlier_changes_lost"] = run.changes_lost;

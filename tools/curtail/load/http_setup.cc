@@ -25,10 +25,6 @@ constexpr size_t kMaxMessage = 32u << 20;
 constexpr int kHttp1Connections = 64;
 constexpr char kPathLine[] = ":path: ";
 
-absl::Status Invalid(std::string_view flag, const absl::Status& why) {
-  return absl::Status(why.code(), absl::StrCat(std::string(flag), ": ", why.message()));
-}
-
 // True if requests over HTTP have a body.
 bool HasBody(const LoadFlags& flags) {
   return !flags.data.empty() || !flags.data_hex.empty() || !flags.data_binary.empty();
@@ -46,15 +42,14 @@ absl::StatusOr<HttpSource> ReadBodies(const LoadFlags& flags) {
   HttpSource source{.choice = flags.pick};
   if (absl::StartsWith(flags.data, "@")) {
     const absl::StatusOr<JsonSource> file = ReadJsonFile(flags.data.substr(1));
-    if (!file.ok()) return Invalid("--data", file.status());
+    if (!file.ok()) return FlagError("--data", file.status());
     source.bodies = absl::EndsWith(flags.data, ".jsonl") ? BodiesOfLines(file->text)
                                                          : std::vector<std::string>{file->text};
   } else if (!flags.data.empty()) {
     source.bodies = {flags.data};
   } else if (HasBody(flags)) {
-    const absl::StatusOr<std::string> bytes =
-        !flags.data_hex.empty() ? ParseHex(flags.data_hex) : ReadWholeFile(flags.data_binary, kMaxMessage);
-    if (!bytes.ok()) return Invalid(flags.data_hex.empty() ? "--data-binary" : "--data-hex", bytes.status());
+    const absl::StatusOr<std::string> bytes = ReadBytes(flags);
+    if (!bytes.ok()) return bytes.status();
     source.bodies = {*bytes};
     source.drawn = false;
   }
@@ -62,6 +57,18 @@ absl::StatusOr<HttpSource> ReadBodies(const LoadFlags& flags) {
 }
 
 }  // namespace
+
+absl::Status FlagError(std::string_view flag, const absl::Status& why) {
+  return absl::Status(why.code(), absl::StrCat(std::string(flag), ": ", why.message()));
+}
+
+absl::StatusOr<std::string> ReadBytes(const LoadFlags& flags) {
+  const bool file = !flags.data_binary.empty();
+  absl::StatusOr<std::string> bytes =
+      file ? ReadWholeFile(flags.data_binary, kMaxMessage) : ParseHex(flags.data_hex);
+  if (!bytes.ok()) return FlagError(file ? "--data-binary" : "--data-hex", bytes.status());
+  return bytes;
+}
 
 absl::Status DrawPaths(LoadFlags* flags) {
   std::string path;
@@ -136,7 +143,7 @@ absl::StatusOr<WorkloadMaker> MakeHttpRequests(const LoadFlags& flags, const Loa
   source->name = absl::StrCat(targets.http->verb, " ", path, targets.http->http2 ? " HTTP/2" : " HTTP/1.1");
   return [source = *std::move(source)](uint64_t seed) -> absl::StatusOr<std::shared_ptr<const Workload>> {
     absl::StatusOr<std::unique_ptr<Workload>> workload = MakeHttpWorkload(source, seed);
-    if (!workload.ok()) return Invalid("--data", workload.status());
+    if (!workload.ok()) return FlagError("--data", workload.status());
     return *std::move(workload);
   };
 }

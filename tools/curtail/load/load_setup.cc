@@ -12,7 +12,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "apps/shipped/application.h"
-#include "curtail/base/read_file.h"
 #include "curtail/deploy/admin_client.h"
 #include "curtail/load/drive/shape.h"
 #include "curtail/load/message/choice.h"
@@ -35,7 +34,6 @@
 namespace curtail::tool {
 namespace {
 
-constexpr size_t kMaxMessage = 32u << 20;
 constexpr Nanos kMaxBackoff = std::chrono::milliseconds(250);
 constexpr Nanos kResolveInterval = std::chrono::seconds(1);
 constexpr Nanos kAdminTimeout = std::chrono::seconds(2);
@@ -45,14 +43,10 @@ constexpr size_t kRequests = 10000;
 constexpr Nanos kDefaultDuration = std::chrono::seconds(10);
 constexpr Nanos kLongest = std::chrono::hours(24);
 
-absl::Status Invalid(std::string_view flag, const absl::Status& why) {
-  return absl::Status(why.code(), absl::StrCat(std::string(flag), ": ", why.message()));
-}
-
 absl::StatusOr<MetadataTemplate> ReadMetadata(const LoadFlags& flags, uint64_t seed, bool http = false) {
   absl::StatusOr<MetadataTemplate> metadata = MetadataTemplate::Parse(
       HeaderLines(flags, http), seed, http ? MetadataTemplate::Rules::kHttp : MetadataTemplate::Rules::kGrpc);
-  if (!metadata.ok()) return Invalid("--metadata", metadata.status());
+  if (!metadata.ok()) return FlagError("--metadata", metadata.status());
   return metadata;
 }
 
@@ -89,11 +83,8 @@ absl::StatusOr<std::string> MethodPath(const std::string& name) {
 absl::StatusOr<std::shared_ptr<const Workload>> MakeFixed(const LoadFlags& flags) {
   absl::StatusOr<std::string> path = MethodPath(flags.method);
   if (!path.ok()) return path.status();
-  absl::StatusOr<std::string> message = std::string();
-  if (!flags.data_hex.empty()) message = ParseHex(flags.data_hex);
-  if (!flags.data_binary.empty()) message = ReadWholeFile(flags.data_binary, kMaxMessage);
-  if (!message.ok())
-    return Invalid(flags.data_binary.empty() ? "--data-hex" : "--data-binary", message.status());
+  absl::StatusOr<std::string> message = ReadBytes(flags);
+  if (!message.ok()) return message.status();
   return std::make_shared<FixedWorkload>(*std::move(path), *std::move(message));
 }
 
@@ -133,7 +124,7 @@ absl::Status CheckOwn(const LoadFlags& flags, const std::string& application) {
 absl::StatusOr<JsonSource> ReadData(const std::string& data) {
   if (!absl::StartsWith(data, "@")) return JsonSource{.text = data, .name = "--data"};
   absl::StatusOr<JsonSource> source = ReadJsonFile(data.substr(1));
-  if (!source.ok()) return Invalid("--data", source.status());
+  if (!source.ok()) return FlagError("--data", source.status());
   return source;
 }
 
@@ -148,7 +139,7 @@ WorkloadMaker Picked(const std::string& pick, std::shared_ptr<const Workload> wo
           "leave it out");
     }
     absl::StatusOr<ItemChoice> choice = ParseItemChoice(pick, workload->distinct(), seed);
-    if (!choice.ok()) return Invalid("--pick", choice.status());
+    if (!choice.ok()) return FlagError("--pick", choice.status());
     return std::make_shared<ChosenWorkload>(workload, *std::move(choice));
   };
 }
@@ -167,7 +158,7 @@ absl::Status CheckCombination(const LoadFlags& flags) {
   }
   if (!flags.trace_to.empty()) {
     const absl::Status target = observe::ParseTraceTarget(flags.trace_to).status();
-    if (!target.ok()) return Invalid("--trace-to", target);
+    if (!target.ok()) return FlagError("--trace-to", target);
   }
   if (!flags.trace_to.empty() && flags.stream > 0) {
     return absl::InvalidArgumentError(
@@ -189,7 +180,7 @@ absl::Status CheckChannels(const LoadFlags& flags, const std::vector<std::string
     if (const absl::Status status = internal::ParseTarget(address).status(); !status.ok()) return status;
   }
   if (internal::IsBalancer(flags.balancer)) return absl::OkStatus();
-  return Invalid("--balancer", internal::MakeBalancer({.name = flags.balancer}, {}).status());
+  return FlagError("--balancer", internal::MakeBalancer({.name = flags.balancer}, {}).status());
 }
 
 // The run folder of the application that all `targets`, APP or APP/SERVICE, are of; empty where there is none.
@@ -258,7 +249,7 @@ absl::StatusOr<LoadTargets> MakeTargets(const LoadFlags& flags) {
                        .key_file = flags.key,
                        .server_name = flags.server_name,
                        .insecure_skip_verify = flags.insecure});
-  if (!tls.ok()) return Invalid("--tls", tls.status());
+  if (!tls.ok()) return FlagError("--tls", tls.status());
   targets.channel.tls = *std::move(tls);
   return targets;
 }
@@ -335,9 +326,9 @@ absl::StatusOr<RateCurve> MakeCurve(const LoadFlags& flags, Nanos warmup, uint64
                                                                       .seed = seed,
                                                                       .rate_scale = flags.rate_scale,
                                                                       .time_scale = flags.time_scale});
-  if (!curve.ok()) return Invalid(flags.schedule.empty() ? "--rps" : "--schedule", curve.status());
+  if (!curve.ok()) return FlagError(flags.schedule.empty() ? "--rps" : "--schedule", curve.status());
   curve = curve->WithLeadIn(warmup);
-  if (!curve.ok()) return Invalid("--warmup", curve.status());
+  if (!curve.ok()) return FlagError("--warmup", curve.status());
   return curve;
 }
 
@@ -438,14 +429,14 @@ absl::StatusOr<LoadSetup> MakeSetup(const LoadFlags& flags, const LoadTargets& t
     s.duration = curve->length() - s.options.warmup;
     s.curve = *std::move(curve);
     const absl::StatusOr<Gaps> gaps = ParseGaps(flags.arrivals);
-    if (!gaps.ok()) return Invalid("--arrivals", gaps.status());
+    if (!gaps.ok()) return FlagError("--arrivals", gaps.status());
     s.gaps = *gaps;
   }
   for (const auto& [flag, text, out] : {std::tuple("--fail-if", &flags.fail_if, &s.thresholds),
                                         std::tuple("--find-max", &flags.find_max, &s.find_max)}) {
     if (text->empty()) continue;
     absl::StatusOr<std::vector<Threshold>> thresholds = ParseThresholds(*text);
-    if (!thresholds.ok()) return Invalid(flag, thresholds.status());
+    if (!thresholds.ok()) return FlagError(flag, thresholds.status());
     *out = *std::move(thresholds);
   }
   if (absl::Status status = SetShare(flags, &s); !status.ok()) return status;

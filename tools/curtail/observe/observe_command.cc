@@ -40,7 +40,7 @@ struct ObserveFlags {
   std::string json;  // "-": the standard output; else a path; empty: none
 };
 
-constexpr int kSchemaVersion = 1;
+constexpr int kObserveSchemaVersion = 1;
 constexpr int kLookMs = 100;
 constexpr int kBarColumns = 40;
 
@@ -214,7 +214,7 @@ std::string ToJson(const std::string& target, const std::map<std::string, Servic
                    {"absent", share.counts().denied}});
   }
   const nlohmann::json json = {
-      {"schema_version", kSchemaVersion}, {"target", target}, {"services", std::move(all)}};
+      {"schema_version", kObserveSchemaVersion}, {"target", target}, {"services", std::move(all)}};
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
