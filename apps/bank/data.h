@@ -38,6 +38,7 @@ inline constexpr uint64_t kMostUnpaid = 1000;
 inline constexpr uint64_t kMostDeclined = 20;
 // For a step of work that no request waits for.
 inline constexpr Nanos kStepTime = std::chrono::seconds(5);
+inline constexpr int64_t kAnHourMs = 3'600'000, kADayMs = 24 * kAnHourMs;
 
 // The bank's own account in a shard, which has no limit: the other side of deposits.
 inline uint64_t BanksOwn(size_t shard) { return apps::kInTransit + 1 + shard; }

@@ -24,7 +24,7 @@ using testing::HasSubstr;
 
 TimePoint At(Nanos t) { return TimePoint(seconds(10) + t); }
 
-std::unique_ptr<Policy> Make(std::string_view spec, const Profile& profile, PolicyOptions options = {}) {
+std::unique_ptr<Policy> PolicyOf(std::string_view spec, const Profile& profile, PolicyOptions options = {}) {
   absl::StatusOr<std::unique_ptr<Policy>> policy = MakePolicy(spec, &profile, options);
   EXPECT_TRUE(policy.ok()) << policy.status();
   return *std::move(policy);
@@ -40,7 +40,7 @@ std::string Error(std::string_view spec, const Profile* profile, const PolicyOpt
 class Told {
  public:
   Told(std::string_view spec, const Profile& profile, std::string_view config, PolicyOptions options = {})
-      : policy_(Make(spec, profile, options)), config_(ConfigOf(config)) {}
+      : policy_(PolicyOf(spec, profile, options)), config_(ConfigOf(config)) {}
 
   std::string Slow(double rate, Nanos at) {
     Signals s;

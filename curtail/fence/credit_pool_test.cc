@@ -19,7 +19,7 @@ using std::chrono::seconds;
 
 constexpr AdmissionOptions kOptions = {
     .mode = AdmissionMode::kCredits, .target = milliseconds(20), .interval = milliseconds(5)};
-constexpr uint32_t kMost = CreditPool::kMostOfAccount;
+constexpr uint32_t kMostOfAccount = CreditPool::kMostOfAccount;
 
 // A pool whose intervals the test ends.
 class CreditPoolTest : public testing::Test {
@@ -47,8 +47,8 @@ TEST_F(CreditPoolTest, GrowsByACreditAnIntervalUpToTheTarget) {
   EXPECT_EQ(After(kOptions.target), 4u);
   EXPECT_TRUE(pool_.Taken(Nanos(0), now_ + kOptions.interval - Nanos(1)));
   EXPECT_EQ(pool_.Sample().total, 4u) << "the interval has not ended";
-  for (uint32_t i = 0; i < 2 * kMost; ++i) After(Nanos(0));
-  EXPECT_EQ(pool_.Sample().total, kMost) << "there is one account";
+  for (uint32_t i = 0; i < 2 * kMostOfAccount; ++i) After(Nanos(0));
+  EXPECT_EQ(pool_.Sample().total, kMostOfAccount) << "there is one account";
 }
 
 TEST_F(CreditPoolTest, TheFirstRequestBeginsTheFirstInterval) {
@@ -106,7 +106,7 @@ TEST_F(CreditPoolTest, AClaimCannotExceedTheBound) {
   for (int i = 0; i < 8; ++i) others.push_back(std::make_unique<CreditAccount>(&pool_));
   GrowTo(1000);
   ASSERT_TRUE(account_.Open(UINT32_MAX));
-  EXPECT_EQ(account_.Settle(), kMost);
+  EXPECT_EQ(account_.Settle(), kMostOfAccount);
 }
 
 TEST_F(CreditPoolTest, AClientMayHaveOpenWhatItWasToldLately) {
@@ -224,8 +224,8 @@ TEST(CreditPool, RandomClientsStayWithinTheRules) {
     int64_t sum = 0;
     for (const auto& each : accounts) {
       sum += each->credits();
-      ASSERT_LE(each->credits(), kMost);
-      ASSERT_LE(each->open(), kMost);
+      ASSERT_LE(each->credits(), kMostOfAccount);
+      ASSERT_LE(each->open(), kMostOfAccount);
     }
     ASSERT_EQ(pool.Sample().issued, sum);
     ASSERT_GE(pool.Sample().total, 4u);
@@ -295,7 +295,7 @@ TEST_F(CreditPoolTest, ARefusedRequestIsToldOnlyWhatHolds) {
 TEST(Credits, AreWholeNumbersUpToTheBound) {
   EXPECT_EQ(ParseCredits("0"), 0u);
   EXPECT_EQ(ParseCredits("17"), 17u);
-  EXPECT_EQ(ParseCredits("999999999"), kMost);
+  EXPECT_EQ(ParseCredits("999999999"), kMostOfAccount);
   for (const char* text : {"", "-1", "+1", "1.5", " 1", "1 ", "x", "9999999999"})
     EXPECT_FALSE(ParseCredits(text)) << text;
 }

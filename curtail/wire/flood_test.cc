@@ -13,15 +13,15 @@
 #include <string_view>
 
 #include "curtail/wire/http/http2_frames_testing.h"
+#include "curtail/wire/internal/frame.h"
 #include "curtail/wire/session_testing.h"
 
 namespace curtail::wire {
 namespace {
 
+using internal::kEndHeaders;
+using internal::kEndStream;
 using std::string_literals::operator""s;
-
-constexpr uint8_t kEndStream = 1;
-constexpr uint8_t kEndHeaders = 4;
 
 // POST, http, and a path and content type that nothing puts into the table.
 std::string Fields() {

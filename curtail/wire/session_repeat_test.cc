@@ -11,18 +11,18 @@
 #include <optional>
 
 #include "curtail/wire/http/http2_frames_testing.h"
+#include "curtail/wire/internal/frame.h"
 #include "curtail/wire/session.h"
 #include "curtail/wire/session_testing.h"
 
 namespace curtail::wire {
 namespace {
 
+using internal::kEndHeaders;
+using internal::kEndStream;
 using testing::ElementsAre;
 using testing::SizeIs;
 using namespace std::string_literals;
-
-constexpr uint8_t kEndHeaders = 4;
-constexpr uint8_t kEndStream = 1;
 
 std::vector<std::pair<std::string, std::string>> Entries(const Metadata& metadata) {
   std::vector<std::pair<std::string, std::string>> entries;

@@ -16,7 +16,6 @@ namespace {
 constexpr char kTable[] = "payments";
 // A row may have this state, too. Clients are shown PENDING.
 constexpr int kPermitted = 100;
-constexpr int64_t kAnHourMs = 3'600'000, kADayMs = 24 * kAnHourMs;
 constexpr int64_t kMostAheadMs = 366 * kADayMs;
 constexpr int kForgottenAtOnce = 16;
 

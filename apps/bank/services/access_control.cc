@@ -22,7 +22,6 @@ const char kGrantsSchema[] =
 const char kUnpaidSchema[] =
     "CREATE TABLE unpaid(customer INTEGER PRIMARY KEY, begun_ms INTEGER NOT NULL, kept INTEGER NOT NULL) "
     "STRICT";
-constexpr int64_t kAnHourMs = 3'600'000;
 constexpr int64_t kMostWithoutStepUp = 100'000;  // cents
 
 // Of an Act or a GrantOrder.

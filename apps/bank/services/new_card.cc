@@ -14,7 +14,6 @@ namespace curtail::bank {
 
 constexpr char kApplications[] = "applications";
 constexpr int64_t kMonthsOfIncome = 3;
-constexpr int64_t kADayMs = 86'400'000;
 
 struct NewCardService final : NewCards::CoroutineService {
   NewCardService(SqlDatabase& db, Env& e)

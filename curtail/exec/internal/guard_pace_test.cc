@@ -6,19 +6,19 @@
 namespace curtail {
 namespace {
 
-constexpr Nanos kMs = std::chrono::milliseconds(1);
+using std::chrono::milliseconds;
 
 TEST(GuardPace, LooksLessOftenAtAThreadThatMostlyWaits) {
   GuardPace pace;
-  for (const int ms : {4, 8, 16, 32, 64, 128, 128}) EXPECT_EQ(pace.Next({.ran = true}), ms * kMs);
-  EXPECT_EQ(pace.Next({.running = true, .ran = true}), 2 * kMs) << "the run may last";
-  EXPECT_EQ(pace.Next({.ran = true}), 128 * kMs) << "it did not";
+  for (const int ms : {4, 8, 16, 32, 64, 128, 128}) EXPECT_EQ(pace.Next({.ran = true}), milliseconds(ms));
+  EXPECT_EQ(pace.Next({.running = true, .ran = true}), milliseconds(2)) << "the run may last";
+  EXPECT_EQ(pace.Next({.ran = true}), milliseconds(128)) << "it did not";
 }
 
 TEST(GuardPace, LooksTwiceAtAThreadThatIsBusy) {
   GuardPace pace;
   for (const int ms : {2, 4, 2, 8, 2, 16, 2, 32, 2, 64, 2, 128, 2, 128}) {
-    EXPECT_EQ(pace.Next({.running = true, .ran = true}), ms * kMs);
+    EXPECT_EQ(pace.Next({.running = true, .ran = true}), milliseconds(ms));
   }
 }
 
@@ -29,7 +29,7 @@ TEST(GuardPace, LooksOftenForAWhileAfterAThreadWasHeldUp) {
   for (Nanos time = GuardPace::kShort; time < GuardPace::kWary; time += GuardPace::kShort) {
     ASSERT_EQ(pace.Next({.ran = true}), GuardPace::kShort) << time;
   }
-  EXPECT_EQ(pace.Next({.ran = true}), 4 * kMs);
+  EXPECT_EQ(pace.Next({.ran = true}), milliseconds(4));
 }
 
 TEST(GuardPace, SleepsWhereNothingRuns) {
@@ -40,8 +40,8 @@ TEST(GuardPace, SleepsWhereNothingRuns) {
   EXPECT_GE(time + GuardPace::kShort, GuardPace::kQuiet);
   EXPECT_LE(time, GuardPace::kQuiet + GuardPace::kLong);
   EXPECT_LT(looks, 10);
-  EXPECT_EQ(pace.Next({.ran = true}), 4 * kMs) << "a run woke it";
-  EXPECT_EQ(pace.Next({}), 8 * kMs);
+  EXPECT_EQ(pace.Next({.ran = true}), milliseconds(4)) << "a run woke it";
+  EXPECT_EQ(pace.Next({}), milliseconds(8));
 }
 
 TEST(GuardPace, SleepsSoonerAfterAHoldThanItIsWary) {

@@ -14,7 +14,7 @@ namespace {
 // A request of so many bytes finds room whatever is under way.
 constexpr size_t kSmall = 4u << 10;
 // While all streams have their places.
-constexpr Nanos kBetweenLooks = std::chrono::milliseconds(10);
+constexpr Nanos kBetweenStreamLooks = std::chrono::milliseconds(10);
 
 }  // namespace
 
@@ -186,7 +186,7 @@ absl::Status TargetCalls::TakePlace(const Asker& asker) {
   constexpr size_t kLooks = 16;
   if (streams_.size() < options_.max_streams) return absl::OkStatus();
   // Not for each request: a look costs as much as there are streams.
-  if (const TimePoint now = Now(); now - looked_ >= kBetweenLooks) {
+  if (const TimePoint now = Now(); now - looked_ >= kBetweenStreamLooks) {
     looked_ = now;
     LookAtStreams();
   }

@@ -14,16 +14,15 @@ namespace {
 constexpr double kNsPerS = 1e9;
 
 double Ns(Nanos time) { return static_cast<double>(time.count()); }
-double Seconds(Nanos time) { return Ns(time) / kNsPerS; }
 
 absl::Status CheckLength(Nanos length) {
   if (length <= Nanos::zero()) {
     return absl::InvalidArgumentError(
-        absl::StrFormat("the load must last longer than 0 s, not %g s", Seconds(length)));
+        absl::StrFormat("the load must last longer than 0 s, not %g s", InSeconds(length)));
   }
   if (length > RateCurve::kMaxLength) {
     return absl::InvalidArgumentError(absl::StrFormat("the load lasts %g s, which is over the limit of %g s",
-                                                      Seconds(length), Seconds(RateCurve::kMaxLength)));
+                                                      InSeconds(length), InSeconds(RateCurve::kMaxLength)));
   }
   return absl::OkStatus();
 }
@@ -37,16 +36,16 @@ absl::Status CheckPoint(const std::vector<RatePoint>& points, size_t i) {
   }
   if (p.at < Nanos::zero()) {
     return absl::InvalidArgumentError(
-        absl::StrFormat("point %d is at %g s, before time 0", i, Seconds(p.at)));
+        absl::StrFormat("point %d is at %g s, before time 0", i, InSeconds(p.at)));
   }
   if (i > 0 && p.at < points[i - 1].at) {
     return absl::InvalidArgumentError(
-        absl::StrFormat("point %d is at %g s, before point %d at %g s: sort them", i, Seconds(p.at), i - 1,
-                        Seconds(points[i - 1].at)));
+        absl::StrFormat("point %d is at %g s, before point %d at %g s: sort them", i, InSeconds(p.at), i - 1,
+                        InSeconds(points[i - 1].at)));
   }
   if (i > 1 && p.at == points[i - 2].at) {
     return absl::InvalidArgumentError(
-        absl::StrFormat("point %d is the third at %g s; two make a step", i, Seconds(p.at)));
+        absl::StrFormat("point %d is the third at %g s; two make a step", i, InSeconds(p.at)));
   }
   return absl::OkStatus();
 }
@@ -138,7 +137,8 @@ absl::StatusOr<RateCurve> RateCurve::Scaled(double rate_factor, double time_fact
   }
   if (Ns(length_) * time_factor > Ns(kMaxLength)) {
     return absl::InvalidArgumentError(absl::StrFormat("a load of %g s times %g is over the limit of %g s",
-                                                      Seconds(length_), time_factor, Seconds(kMaxLength)));
+                                                      InSeconds(length_), time_factor,
+                                                      InSeconds(kMaxLength)));
   }
   std::vector<RatePoint> points = Points();
   for (RatePoint& p : points) {
@@ -159,7 +159,7 @@ absl::StatusOr<RateCurve> RateCurve::WithLength(Nanos length) const { return Mak
 absl::StatusOr<RateCurve> RateCurve::WithLeadIn(Nanos lead_in) const {
   if (lead_in < Nanos::zero() || lead_in > kMaxLength - length_) {
     return absl::InvalidArgumentError(
-        absl::StrFormat("a lead-in of %g s is negative, or too long", Seconds(lead_in)));
+        absl::StrFormat("a lead-in of %g s is negative, or too long", InSeconds(lead_in)));
   }
   std::vector<RatePoint> points = Points();
   for (RatePoint& p : points) p.at += lead_in;
@@ -207,7 +207,7 @@ Nanos RateCurve::TimeOf(double requests) const {
   return piece->start + Nanos(static_cast<int64_t>(piece->TimeOf(std::max(0.0, requests - piece->before))));
 }
 
-double RateCurve::mean_per_s() const { return total_ / Seconds(length_); }
+double RateCurve::mean_per_s() const { return total_ / InSeconds(length_); }
 
 double RateCurve::peak_per_s() const {
   double peak = 0;

@@ -70,7 +70,7 @@ TimeoutStep StepOf(Nanos timeout) {
 bool IsPath(std::string_view path) { return path.size() > 1 && path[0] == '/' && IsTextValue(path); }
 
 // A host, perhaps with a port, without a user's name.
-bool IsAuthority(std::string_view text) {
+bool IsHostPort(std::string_view text) {
   return IsTextValue(text) && text.find_first_of(" @/?#\\") == std::string_view::npos;
 }
 
@@ -258,7 +258,7 @@ absl::StatusOr<Stream*> Session::Impl::StartCall(const RequestHead& head, void* 
   if (known == nullptr && !IsPath(head.path)) {
     return absl::InvalidArgumentError(Join("not a method path: ", head.path));
   }
-  if (!head.authority.empty() && !IsAuthority(head.authority)) {
+  if (!head.authority.empty() && !IsHostPort(head.authority)) {
     return absl::InvalidArgumentError(Join("not an authority: ", head.authority));
   }
   if (!head.metadata.empty()) {
