@@ -19,10 +19,10 @@ using apps::Registry;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-class Discovery : public MediaTest {
+class Discovery : public PartedMediaTest {
  protected:
   void SetUp() override {
-    MediaTest::SetUp();
+    PartedMediaTest::SetUp();
     channel_ = Connect("service-discovery");
   }
   std::vector<std::string> AddressesOf(const std::string& service) const {

@@ -32,7 +32,7 @@ constexpr uint64_t kViewings = 1000;
 // Short, so that a service that stands still does not hold up the test.
 constexpr Nanos kPatience = std::chrono::milliseconds(500);
 
-class MediaFaults : public MediaTest {
+class MediaFaults : public PartedMediaTest {
  protected:
   // The user, the movie and the viewing.
   using Key = std::tuple<size_t, size_t, uint64_t>;

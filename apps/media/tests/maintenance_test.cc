@@ -17,7 +17,7 @@
 namespace curtail::media {
 namespace {
 
-class MaintenanceTest : public MediaTest {
+class MaintenanceTest : public PartedMediaTest {
  protected:
   int Maintain(const std::string& job) const {
     const int ended = std::system(

@@ -141,7 +141,7 @@ TEST_F(MediaTest, ATitleOfSeveralMoviesNeedsItsYear) {
   EXPECT_TRUE(absl::IsFailedPrecondition(Compose(request))) << "there are two now";
 }
 
-TEST_F(MediaTest, APageNamesThePartsThatAreMissing) {
+TEST_F(PartedMediaTest, APageNamesThePartsThatAreMissing) {
   ASSERT_TRUE(Compose(ReviewOf(0, 1, "Good", 8)).ok());
   MoviePage page;
   app_->Kill("plot");
@@ -182,7 +182,7 @@ TEST_F(MediaTest, NobodyIsRecommendedMoviesBeforeAModelIsLearned) {
   for (const MovieList* list : {&best, &similar}) EXPECT_TRUE(list->untrained() && list->movies().empty());
 }
 
-TEST_F(MediaTest, AMovieIsFoundAlthoughTheIndexWasAway) {
+TEST_F(PartedMediaTest, AMovieIsFoundAlthoughTheIndexWasAway) {
   app_->Kill("search-index");
   NewMovie movie;
   movie.set_token(users_[0].token), movie.set_title("Zebra"), movie.set_year(2000);

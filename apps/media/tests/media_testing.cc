@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include "apps/kit/testing/filled_files.h"
 #include "curtail/base/strings.h"
@@ -30,10 +31,15 @@ absl::Status ReadPages(std::vector<Review>* reviews, List list) {
 }  // namespace
 
 apps::Deployed MediaTest::Form(const std::string& folder, const std::string& config, bool monolith) {
+  std::vector<std::string> flags;
+  if (monolith) {  // tests call more of it than clients may
+    for (const char* service : {"compose-review", "rating", "review-storage", "streaming"})
+      flags.insert(flags.end(), {"--outside", service});
+  }
   return {.config = config,
           .monolith = monolith,
           .set = {"load-balancer.replicas=0", "movie-files.replicas=0", "data=" + folder},
-          .options = {.admin = true}};
+          .options = {.flags = std::move(flags), .admin = true}};
 }
 
 void MediaTest::Start(const std::string& config, bool monolith) {
@@ -41,7 +47,7 @@ void MediaTest::Start(const std::string& config, bool monolith) {
       MEDIA_TOPOLOGY,
       [](const std::string& folder) {
         apps::Deployed form = Form(folder, /*config=*/{}, /*monolith=*/true);
-        form.options.flags = {"--no-sync"};
+        form.options.flags.push_back("--no-sync");
         return form;
       },
       [](const std::string& target, const std::string& folder) {
@@ -52,6 +58,7 @@ void MediaTest::Start(const std::string& config, bool monolith) {
             0);
       });
   filled.CopyTo(Folder());
+  monolith_ = monolith;
   app_ = apps::StartApp(MEDIA_TOPOLOGY, Form(Folder(), config, monolith));
   front_ = Connect("front-end");
   auto users = apps::ReadLoadUsers(Folder(), "media");

@@ -22,12 +22,13 @@
 
 namespace curtail::media {
 
+// In a process for each service; in one under a sanitizer, to which their code is the same.
 class MediaTest : public testing::Test {
  protected:
   static constexpr size_t kUsers = 4, kFilms = 40;
   static constexpr int64_t kDeposit = 5000;  // cents of each user
 
-  void SetUp() override { Start(/*config=*/{}, /*monolith=*/false); }
+  void SetUp() override { Start(/*config=*/{}, /*monolith=*/kSanitized); }
   void TearDown() override;
   static apps::Deployed Form(const std::string& folder, const std::string& config, bool monolith);
   void Start(const std::string& config, bool monolith);
@@ -36,7 +37,7 @@ class MediaTest : public testing::Test {
   std::unique_ptr<Channel> Connect(const std::string& service) {
     ChannelOptions patient;
     patient.wait_for_ready = true;
-    return std::make_unique<Channel>(&client_, app_->AddressOf(service), patient);
+    return std::make_unique<Channel>(&client_, app_->AddressOf(monolith_ ? "front-end" : service), patient);
   }
   Media::Stub media() const { return Media::Stub(front_.get()); }
 
@@ -76,10 +77,17 @@ class MediaTest : public testing::Test {
 
   const TempDir dir_;
   Client client_;
+  bool monolith_ = false;
   std::unique_ptr<deploy::AppUnderTest> app_;
   std::unique_ptr<Channel> front_;
   std::vector<apps::LoadUser> users_;
   std::vector<KnownFilm> films_;
+};
+
+// With processes that the test stops.
+class PartedMediaTest : public MediaTest {
+ protected:
+  void SetUp() override { Start(/*config=*/{}, /*monolith=*/false); }
 };
 
 }  // namespace curtail::media

@@ -44,7 +44,7 @@ using apps::Span;
 using Code = absl::StatusCode;
 using Did = apps::Actors::Did;
 
-class MediaModel : public MediaTest {
+class MediaModel : public PartedMediaTest {
  protected:
   static constexpr size_t kMovies = 3, kActors = 4;
   static constexpr uint64_t kViewings = 8;
@@ -73,7 +73,7 @@ class MediaModel : public MediaTest {
   }
 
   void SetUp() override {
-    MediaTest::SetUp();
+    PartedMediaTest::SetUp();
     WriteVideos();
     streaming_ = Connect("streaming");
   }

@@ -87,7 +87,7 @@ TEST_F(Rents, RefuseBadInputAndLeaveNoHold) {
 }
 
 // A rental that is held, and that `rent` cannot decide, as a transaction of this process is open.
-class RentsUndecided : public MediaTest {
+class RentsUndecided : public PartedMediaTest {
  protected:
   // `act(user)` runs meanwhile; `user` rents, and gives up after 5 s.
   void WhileUndecided(const std::function<void(std::jthread& user)>& act) {
@@ -143,10 +143,10 @@ TEST_F(RentsUndecided, AreCapturedOnceTheirServiceIsBack) {
 }
 
 // A rental whose caller gets no answer, as payment-auth is away: it stays PENDING.
-class RentsLeft : public MediaTest {
+class RentsLeft : public PartedMediaTest {
  protected:
   void SetUp() override {
-    MediaTest::SetUp();
+    PartedMediaTest::SetUp();
     app_->Kill("payment-auth");
     Rental ignored;
     const absl::Status status = RentMovie(0, 0, 1, &ignored, "a key");
