@@ -19,7 +19,7 @@ namespace curtail {
 inline constexpr Nanos kMaxTestWait = std::chrono::seconds(20);
 
 // Between two looks at something that a test waits for, with a bound: leaves the CPU to whoever brings it about.
-inline void BetweenLooks() { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }
+inline void BetweenLooks(Nanos pause = std::chrono::milliseconds(5)) { std::this_thread::sleep_for(pause); }
 
 // This build has a sanitizer, of addresses or of threads. For a test that repeats what others do, and so finds no more there.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

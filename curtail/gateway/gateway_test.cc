@@ -323,6 +323,7 @@ TEST_F(GatewayTest, LingersUntilItsClientsHaveLeft) {
   do {
     reply = Ask("GET /v1/shelves/1/books/2");
     EXPECT_THAT(reply, StartsWith("HTTP/1.1 200"));
+    BetweenLooks();
   } while (reply.find("connection: close") == reply.npos && !deadline.Expired());
   kept.Write(kAsked);
   EXPECT_THAT(kept.Read(), last_answer);

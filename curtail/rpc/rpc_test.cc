@@ -222,6 +222,7 @@ TEST_P(RpcTest, ReconnectsAfterTheServerIsBack) {
   absl::Status back;
   do {
     back = Call(channel, kEcho, "three");
+    BetweenLooks();
   } while (!back.ok() && !deadline.Expired());
   EXPECT_TRUE(back.ok()) << back;
 }

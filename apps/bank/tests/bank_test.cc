@@ -198,6 +198,7 @@ TEST_F(PartedBankTest, AScheduledPaymentThatHasBegunIsNotTakenBack) {
   const Deadline deadline = Deadline::In(kMaxTestWait);
   do {
     ASSERT_TRUE(Look(from.token, given.id(), &seen).ok());
+    BetweenLooks();
   } while (seen.state() == Payment::SCHEDULED && !deadline.Expired());
   EXPECT_EQ(seen.state(), Payment::PENDING);
   EXPECT_TRUE(absl::IsFailedPrecondition(Cancel(from.token, given.id(), &taken_back)));

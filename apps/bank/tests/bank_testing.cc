@@ -86,6 +86,7 @@ void BankTest::AwaitArrival(const std::string& token, uint64_t id) const {
     const absl::Status looked = Look(token, id, &payment);
     ASSERT_TRUE(looked.ok() || absl::IsUnavailable(looked)) << looked;
     ASSERT_FALSE(deadline.Expired()) << payment.DebugString();
+    BetweenLooks();
   } while (payment.state() != Payment::ARRIVED);
 }
 

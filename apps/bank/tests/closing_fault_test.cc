@@ -103,8 +103,7 @@ TEST_F(PartedClosingTest, ARefusalEndsWithoutItsCallerFromAnyStep) {
   ASSERT_TRUE(Pay(PaymentOf(paid, all_[0], 10)).ok());
   absl::Status closed;
   const Deadline deadline = Deadline::In(kMaxTestWait);
-  while (absl::IsFailedPrecondition(closed = Close(paid)) && !deadline.Expired()) {
-  }
+  while (absl::IsFailedPrecondition(closed = Close(paid)) && !deadline.Expired()) BetweenLooks();
   ASSERT_TRUE(closed.ok()) << "another attempt: " << closed;
   AwaitClosed(paid);
 }

@@ -33,8 +33,7 @@ TEST_F(ClosingTest, LeavesOnlyWithNothingAnywhere) {
   Deposit deposit;
   ASSERT_TRUE(Send(&Bank::Stub::OpenDeposit, term, &deposit).ok());
   const Deadline deadline = Deadline::In(kMaxTestWait);
-  while (!std::string(Close(own).message()).starts_with("deposit ") && !deadline.Expired()) {
-  }
+  while (!std::string(Close(own).message()).starts_with("deposit ") && !deadline.Expired()) BetweenLooks();
   refused(Join("deposit ", deposit.id(), " has 300 cents"));
   PaymentRequest end;
   end.set_token(own.token), end.set_id(deposit.id());
@@ -65,8 +64,7 @@ TEST_F(ClosingTest, LeavesOnlyWithNothingAnywhere) {
 
   // The last payments must have arrived.
   absl::Status closed;
-  while (absl::IsFailedPrecondition(closed = Close(own)) && !deadline.Expired()) {
-  }
+  while (absl::IsFailedPrecondition(closed = Close(own)) && !deadline.Expired()) BetweenLooks();
   ASSERT_TRUE(closed.ok()) << closed;
   Customer customer;
   EXPECT_TRUE(absl::IsUnauthenticated(Know(own, &customer))) << "at once, at this front end";
@@ -142,8 +140,7 @@ TEST_F(ClosingTest, ALoanKeepsACustomerUntilItIsRepaid) {
   EXPECT_EQ(CentsOf(own), 0);
   const Deadline deadline = Deadline::In(kMaxTestWait);
   absl::Status closed;  // the last instalment may be on its way
-  while (absl::IsFailedPrecondition(closed = Close(own)) && !deadline.Expired()) {
-  }
+  while (absl::IsFailedPrecondition(closed = Close(own)) && !deadline.Expired()) BetweenLooks();
   ASSERT_TRUE(closed.ok()) << closed;
   AwaitClosed(own);
 }

@@ -45,8 +45,7 @@ class Discovery : public PartedMediaTest {
   // Until the list is this one.
   void Await(const std::string& service, const std::vector<std::string>& addresses) const {
     const Deadline deadline = Deadline::In(kMaxTestWait);
-    while (AddressesOf(service) != addresses && !deadline.Expired()) {
-    }
+    while (AddressesOf(service) != addresses && !deadline.Expired()) BetweenLooks();
     EXPECT_EQ(AddressesOf(service), addresses);
   }
 

@@ -129,8 +129,7 @@ class MediaFaults : public PartedMediaTest {
   void ExpectOneStateWhenIdle() {
     const Deadline deadline = Deadline::In(kMaxTestWait);
     std::string complaint;
-    while (!(complaint = Complaint()).empty() && !deadline.Expired()) {
-    }
+    while (!(complaint = Complaint()).empty() && !deadline.Expired()) BetweenLooks();
     EXPECT_EQ(complaint, "");
   }
 

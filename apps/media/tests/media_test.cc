@@ -155,6 +155,7 @@ TEST_F(PartedMediaTest, APageNamesThePartsThatAreMissing) {
   const Deadline deadline = Deadline::In(kMaxTestWait);
   do {
     ASSERT_TRUE(Page(1, &page).ok());
+    BetweenLooks();
   } while (!page.missing().empty() && !deadline.Expired());
   EXPECT_EQ(page.reviews_size(), 1);
   for (const auto& [service, part] : {std::pair("cast-info", "cast"), std::pair("plot", "plot"),
@@ -201,6 +202,7 @@ TEST_F(PartedMediaTest, AMovieIsFoundAlthoughTheIndexWasAway) {
     Context ctx(deadline);
     const absl::Status status = media().SearchMovies(ctx, request, &found);
     EXPECT_TRUE(status.ok() || absl::IsUnavailable(status)) << status;
+    BetweenLooks();
   } while (found.movies().empty() && !deadline.Expired());
   ASSERT_EQ(found.movies_size(), 1);
   EXPECT_EQ(found.movies(0).SerializeAsString(), added.SerializeAsString());

@@ -3,6 +3,7 @@
 
 #include <sys/wait.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -208,8 +209,8 @@ void MediaTest::ExpectAuditedWhenIdle() const {
   constexpr int kBroken = 99;
   const Deadline deadline = Deadline::In(kMaxTestWait);
   int exit = 0;
-  while ((exit = Audited()) != 0 && exit != kBroken && !deadline.Expired()) {
-  }
+  while ((exit = Audited()) != 0 && exit != kBroken && !deadline.Expired())
+    BetweenLooks(std::chrono::milliseconds(100));  // each one is a process
   EXPECT_EQ(exit, 0);
 }
 

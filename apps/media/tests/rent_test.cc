@@ -97,8 +97,7 @@ class RentsUndecided : public PartedMediaTest {
       rented_ = RentMovie(0, 0, 1, &ignored, "a key", std::chrono::seconds(5));
     });
     const Deadline deadline = Deadline::In(kMaxTestWait);
-    while (RentalsOf(0).empty() && !deadline.Expired()) {
-    }
+    while (RentalsOf(0).empty() && !deadline.Expired()) BetweenLooks();
     charge_ = ChargeOf(users_[0].id, /*round=*/0, RentalsOf(0)[0]);
     apps::DataOptions data;
     data.application = "media", data.folder = Folder();
@@ -133,8 +132,7 @@ TEST_F(RentsUndecided, AreNotCaptured) {
 TEST_F(RentsUndecided, AreCapturedOnceTheirServiceIsBack) {
   WhileUndecided([&](std::jthread&) {
     const Deadline deadline = Deadline::In(kMaxTestWait);
-    while (Look() == Charge::NONE && !deadline.Expired()) {
-    }
+    while (Look() == Charge::NONE && !deadline.Expired()) BetweenLooks();
     app_->Kill("payment-auth");
   });
   ASSERT_TRUE(app_->Restart("payment-auth").ok());
@@ -179,8 +177,7 @@ class RentsLeft : public PartedMediaTest {
   void ExpectToEndAs(Rental::State state) {
     ASSERT_TRUE(app_->Restart("rent").ok());
     const Deadline deadline = Deadline::In(kMaxTestWait);
-    while (RentalsOf(0)[0].state() == Rental::PENDING && !deadline.Expired()) {
-    }
+    while (RentalsOf(0)[0].state() == Rental::PENDING && !deadline.Expired()) BetweenLooks();
     EXPECT_EQ(RentalsOf(0)[0].state(), state);
     ExpectAuditedWhenIdle();
   }

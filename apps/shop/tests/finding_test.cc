@@ -117,8 +117,7 @@ class SearchTest : public ServicesTest {
   }
   void AwaitFound(const ProductSearch& query, size_t count) {
     const Deadline deadline = Deadline::In(kMaxTestWait);
-    while (Find(query).size() < count && !deadline.Expired()) {
-    }
+    while (Find(query).size() < count && !deadline.Expired()) BetweenLooks();
   }
 };
 
@@ -159,6 +158,7 @@ TEST_F(SearchTest, FindsWhatWasEnteredWhileTheIndexWasAway) {
   do {
     status = Query(For("xylophone"), &found);
     EXPECT_TRUE(status.ok() || absl::IsUnavailable(status)) << status;
+    BetweenLooks();
   } while (found.products().empty() && !deadline.Expired());
   EXPECT_THAT(IdsIn(found), ElementsAre(red));
   EXPECT_EQ(found.products(0).cents(), 2000);

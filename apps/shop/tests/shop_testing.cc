@@ -3,6 +3,7 @@
 
 #include <sys/wait.h>
 
+#include <chrono>
 #include <cstdlib>
 
 #include "apps/kit/testing/filled_files.h"
@@ -185,7 +186,8 @@ void ShopTest::ExpectAuditedWhenIdle() const {
   constexpr int kBroken = 99;
   const Deadline deadline = Deadline::In(kMaxTestWait);
   int exit = 0;
-  while ((exit = Audited(/*quiet=*/true)) != 0 && exit != kBroken && !deadline.Expired()) BetweenLooks();
+  while ((exit = Audited(/*quiet=*/true)) != 0 && exit != kBroken && !deadline.Expired())
+    BetweenLooks(std::chrono::milliseconds(100));  // each one is a process
   EXPECT_TRUE(exit == 0 || Audited() == 0);
 }
 

@@ -95,6 +95,7 @@ TEST_F(WishlistTest, IsSeenByThoseWhoHaveItsName) {
   const Deadline deadline = Deadline::In(kMaxTestWait);
   do {
     ASSERT_TRUE(Shared(name, &shared).ok());
+    BetweenLooks();
   } while (shared.wishes_size() != 2 && !deadline.Expired());
   EXPECT_EQ(shared.SerializeAsString(), List(1).SerializeAsString());
   for (const std::string& wrong :

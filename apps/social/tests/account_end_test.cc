@@ -47,6 +47,7 @@ TEST(Account, ADeletionThatFailedGoesOnWhenItIsCalledAgain) {
   const Deadline deadline = Deadline::In(kMaxTestWait);
   do {
     status = Call(app, Social::kShowAds, FirstPage(bob)).status();  // until the front end has found it again
+    BetweenLooks();
   } while (absl::IsUnavailable(status) && !deadline.Expired());
   ASSERT_TRUE(status.ok()) << status;
   for (size_t i = 0; i < stalled.size(); ++i) {

@@ -39,6 +39,7 @@ TEST_F(SeveredMediaTest, AFullDiskIsToldWithoutItsPath) {
   absl::Status status;
   do {  // channels try to connect again after a while
     status = Upload(ann_, bytes.substr(0, kPart), "", &item, bytes.size());
+    BetweenLooks();
   } while (absl::IsUnavailable(status) && !deadline.Expired());
   ASSERT_TRUE(status.ok()) << status;
   status = Append(ann_, item.id(), kPart, video.substr(kPart));
@@ -49,6 +50,7 @@ TEST_F(SeveredMediaTest, AFullDiskIsToldWithoutItsPath) {
   app_.Start("media-frontend");
   do {
     status = Append(ann_, item.id(), kPart, video.substr(kPart));
+    BetweenLooks();
   } while (absl::IsUnavailable(status) && !deadline.Expired());
   EXPECT_TRUE(status.ok()) << status;
 }
@@ -97,6 +99,7 @@ TEST_F(SeveredMediaTest, AnUploadOutlivesAPostThatFails) {
     const Deadline deadline = Deadline::In(kMaxTestWait);
     do {
       status = app_.Compose(ann_, text, &post);
+      BetweenLooks();
     } while (absl::IsUnavailable(status) && !deadline.Expired());
     ASSERT_TRUE(status.ok()) << service << ": " << status;
   }
@@ -125,6 +128,7 @@ TEST_F(ImpatientSeveredMediaTest, APostThatIsStoredHasItsUploads) {
   do {
     Context ctx(deadline);
     status = app_.Front().GetStatistics(ctx, request, &stored);
+    BetweenLooks();
   } while (stored.posts() == 0 && !deadline.Expired());
   EXPECT_EQ(stored.posts(), 1u) << status;
   app_.Kill("compose-post");
@@ -183,6 +187,7 @@ TEST_F(SeveredMediaTest, APostIsMadeWithAMediaServiceThatDoesNotKeep) {
   const Deadline deadline = Deadline::In(kMaxTestWait);
   do {  // channels try to connect again after a while
     status = Compose(ann_, 1, &post);
+    BetweenLooks();
   } while (absl::IsUnavailable(status) && !deadline.Expired());
   EXPECT_TRUE(status.ok()) << status;
 }
@@ -202,6 +207,7 @@ TEST_F(ImpatientSeveredMediaTest, AnUploadOfAPostThatDiedExpires) {
   absl::Status status;
   do {
     status = Download(bob_, item.id(), &bytes);
+    BetweenLooks();
   } while (!status.ok() && !deadline.Expired());
   EXPECT_TRUE(status.ok()) << status << ": the draft has not taken it";
   app_.Kill("compose-post");

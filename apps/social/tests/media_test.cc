@@ -288,6 +288,7 @@ TEST_P(ImpatientDownloadsTest, AReaderThatIsBehindLosesItsPlaceToAnother) {
   absl::Status status;
   do {
     status = Download(ann_, item_.id(), &got);
+    BetweenLooks();
   } while (absl::IsResourceExhausted(status) && !deadline.Expired());
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_TRUE(got == video_);

@@ -46,6 +46,7 @@ uint64_t ModelUsers::RecountPost(uint64_t id) {
   const Deadline deadline = Deadline::In(kMaxTestWait);
   do {
     EXPECT_TRUE(app_.Get(nobody, id, &post).ok()) << id;
+    BetweenLooks();
   } while (!post.missing().empty() && !deadline.Expired());
   std::vector<std::string> likes;
   std::vector<uint64_t> replies, reposts;

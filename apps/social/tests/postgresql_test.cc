@@ -29,6 +29,7 @@ class SocialPostgresqlTest : public testing::Test {
     do {
       status = app_.Home(by, &ids);
       EXPECT_TRUE(status.ok() || absl::IsUnavailable(status)) << status;
+      BetweenLooks();
     } while (!status.ok() && !deadline.Expired());
     EXPECT_TRUE(status.ok()) << status;
     return ids;

@@ -153,6 +153,7 @@ TEST(Session, OneThatWasEndedStaysEndedWhenServicesStartAgain) {
   absl::Status status;
   do {
     status = Call(app, Social::kReadHomeTimeline, FirstPage(ann)).status();
+    BetweenLooks();
   } while (absl::IsUnavailable(status) && !deadline.Expired());  // until it has found `user` again
   EXPECT_TRUE(absl::IsUnauthenticated(status)) << status;
 }

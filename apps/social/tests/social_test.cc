@@ -354,6 +354,7 @@ TEST(Social, APostThatFailsHalfWayIsTakenBack) {
   const Deadline deadline = Deadline::In(kMaxTestWait);
   do {
     status = compose("a whole post");
+    BetweenLooks();
   } while (absl::IsUnavailable(status) && !deadline.Expired());
   ASSERT_TRUE(status.ok()) << status;
   app.AwaitQueue();

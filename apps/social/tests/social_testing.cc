@@ -106,6 +106,7 @@ void SocialDeployment::AwaitFinished() {
     Context ctx(deadline);
     const absl::Status status = PostStorage::Stub(storage.get()).ListDeleted(ctx, PostsOfAuthor(), &left);
     ASSERT_TRUE(status.ok()) << left.posts_size() << " deleted posts are not settled: " << status;
+    BetweenLooks();
   } while (!left.posts().empty());
 }
 void SocialDeployment::AwaitFailedAttempt() {

@@ -71,8 +71,7 @@ class ComputingMeetingTask final : public Task {
       : meeting_(started, all, met), computes_(computes) {}
   void Run(const WaitHint& hint) override {
     const Deadline deadline = Deadline::In(computes_);
-    while (!deadline.Expired()) {
-    }
+    while (!deadline.Expired()) BetweenLooks();
     meeting_.Run(hint);
   }
 

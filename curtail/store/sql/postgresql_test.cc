@@ -87,6 +87,7 @@ void AwaitRead(SqlDatabase& db, absl::StatusCode code) {
   absl::Status status;
   do {
     status = db.Read(Patience(), [&](SqlSession& s) { return s.Execute("SELECT 1"); });
+    BetweenLooks();
   } while (status.code() != code && !deadline.Expired());
   EXPECT_EQ(status.code(), code) << status;
 }

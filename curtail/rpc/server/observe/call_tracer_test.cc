@@ -104,6 +104,7 @@ class CallTracerTest : public RpcBase, public testing::TestWithParam<const char*
         if (span["method"] != "/test.Mid/Run") continue;
         if (traces.empty() || traces.contains(span["trace"])) spans.insert(spans.begin(), span);
       }
+      BetweenLooks();
     } while (spans.size() < n && !end.Expired());
     return spans;
   }
