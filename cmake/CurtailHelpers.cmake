@@ -85,10 +85,7 @@ endfunction()
 # curtail_large_batches(TARGET): batches of a unity build with twice as many sources. For libraries that every build has;
 # tests stay with small ones, of which a change builds less.
 function(curtail_large_batches target)
-  if(CMAKE_UNITY_BUILD_BATCH_SIZE)
-    math(EXPR size "2 * ${CMAKE_UNITY_BUILD_BATCH_SIZE}")
-    set_target_properties(${target} PROPERTIES UNITY_BUILD_BATCH_SIZE ${size})
-  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_BATCH_SIZE 16)
 endfunction()
 
 # mold, where the compiler can call it: it links a program in a tenth of the time.

@@ -71,7 +71,8 @@ class ComputingMeetingTask final : public Task {
       : meeting_(started, all, met), computes_(computes) {}
   void Run(const WaitHint& hint) override {
     const Deadline deadline = Deadline::In(computes_);
-    while (!deadline.Expired()) BetweenLooks();
+    while (!deadline.Expired()) {
+    }
     meeting_.Run(hint);
   }
 
