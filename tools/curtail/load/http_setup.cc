@@ -9,18 +9,15 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "curtail/base/read_file.h"
 #include "curtail/load/drive/runner.h"
 #include "curtail/load/message/http_workload.h"
 #include "curtail/load/message/json_workload.h"
 #include "curtail/load/message/metadata_template.h"
 #include "curtail/wire/http_url.h"
-#include "tools/curtail/term/flags.h"
 
 namespace curtail::tool {
 namespace {
 
-constexpr size_t kMaxMessage = 32u << 20;
 // Of a target of HTTP/1.1 where none were asked for.
 constexpr int kHttp1Connections = 64;
 constexpr char kPathLine[] = ":path: ";
@@ -57,18 +54,6 @@ absl::StatusOr<HttpSource> ReadBodies(const LoadFlags& flags) {
 }
 
 }  // namespace
-
-absl::Status FlagError(std::string_view flag, const absl::Status& why) {
-  return absl::Status(why.code(), absl::StrCat(std::string(flag), ": ", why.message()));
-}
-
-absl::StatusOr<std::string> ReadBytes(const LoadFlags& flags) {
-  const bool file = !flags.data_binary.empty();
-  absl::StatusOr<std::string> bytes =
-      file ? ReadWholeFile(flags.data_binary, kMaxMessage) : ParseHex(flags.data_hex);
-  if (!bytes.ok()) return FlagError(file ? "--data-binary" : "--data-hex", bytes.status());
-  return bytes;
-}
 
 absl::Status DrawPaths(LoadFlags* flags) {
   std::string path;

@@ -1,23 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// http_setup.h - what the flags of `curtail load` come to where the targets are URLs, and what gRPC shares with them.
+// http_setup.h - what the flags of `curtail load` come to where the targets are URLs.
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "tools/curtail/load/load_setup.h"
 
 namespace curtail::tool {
-
-// Returns `why` with the flag in front: "--rps: ...".
-absl::Status FlagError(std::string_view flag, const absl::Status& why);
-
-// The bytes of --data-hex or --data-binary; empty without either. An error names the flag.
-absl::StatusOr<std::string> ReadBytes(const LoadFlags& flags);
 
 // Moves the paths of URLs that have placeholders into the flags' metadata, which are drawn for each request. Errors:
 // INVALID_ARGUMENT naming the URL, or that the paths differ.

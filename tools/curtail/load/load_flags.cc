@@ -7,14 +7,18 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "curtail/base/read_file.h"
 #include "curtail/load/drive/runner.h"
 #include "curtail/rpc/retries.h"
 #include "tools/curtail/load/request_flags.h"
 #include "tools/curtail/term/command.h"
+#include "tools/curtail/term/flags.h"
 #include "tools/curtail/term/validators.h"
 
 namespace curtail::tool {
 namespace {
+
+constexpr size_t kMaxMessage = 32u << 20;
 
 constexpr char kLoadExamples[] =
     R"(Open loop is the default: requests leave on a schedule fixed beforehand, whatever the server does, and
@@ -193,6 +197,18 @@ std::vector<std::string> GivenFlags(const CLI::App& command) {
 }
 
 }  // namespace
+
+absl::Status FlagError(std::string_view flag, const absl::Status& why) {
+  return absl::Status(why.code(), absl::StrCat(std::string(flag), ": ", why.message()));
+}
+
+absl::StatusOr<std::string> ReadBytes(const LoadFlags& flags) {
+  const bool file = !flags.data_binary.empty();
+  absl::StatusOr<std::string> bytes =
+      file ? ReadWholeFile(flags.data_binary, kMaxMessage) : ParseHex(flags.data_hex);
+  if (!bytes.ok()) return FlagError(file ? "--data-binary" : "--data-hex", bytes.status());
+  return bytes;
+}
 
 Command AddLoad(CLI::App& app) {
   const auto f = std::make_shared<LoadFlags>();

@@ -7,7 +7,11 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace curtail::tool {
 
@@ -85,5 +89,11 @@ struct LoadFlags : ResultFlags {
   bool debug = false;
   bool list = false;
 };
+
+// Returns `why` with the flag in front: "--rps: ...".
+absl::Status FlagError(std::string_view flag, const absl::Status& why);
+
+// The bytes of --data-hex or --data-binary; empty without either. An error names the flag.
+absl::StatusOr<std::string> ReadBytes(const LoadFlags& flags);
 
 }  // namespace curtail::tool
