@@ -14,8 +14,7 @@
 namespace curtail::bench {
 namespace {
 
-constexpr Nanos kWarmUp = std::chrono::milliseconds(300);
-constexpr double kStartSeconds = 0.7;  // processes and warm-up
+constexpr double kStartSeconds = 0.4;  // until all processes serve
 constexpr uint32_t kWarmUpOutstanding = 8;
 
 double Percentile(const std::vector<float>& sorted, double q) {
@@ -50,11 +49,11 @@ absl::StatusOr<Sample> RunLoad(Generator& generator, const Load& cell, Nanos dur
 }
 
 // Until every connection has been used, and some time more.
-absl::Status WarmUp(Generator& generator, const Setup& setup) {
+absl::Status WarmUp(Generator& generator, const Setup& setup, Nanos duration) {
   absl::StatusOr<Sample> all =
       RunRequests(generator, kWarmUpOutstanding, static_cast<uint64_t>(std::max(setup.connections, 1)));
   if (!all.ok()) return all.status();
-  absl::StatusOr<Sample> warm = RunClosedLoop(generator, kWarmUpOutstanding, kWarmUp);
+  absl::StatusOr<Sample> warm = RunClosedLoop(generator, kWarmUpOutstanding, duration);
   if (!warm.ok()) return warm.status();
   return warm->latencies_us.empty() ? warm->first_error : absl::OkStatus();
 }
@@ -86,7 +85,7 @@ absl::Status RunTurn(const Options& options, const Session& session, int round, 
   absl::StatusOr<std::unique_ptr<Generator>> generator =
       MakeGenerator(results->stack.protocol, address, setup);
   if (!generator.ok()) return generator.status();
-  if (absl::Status warm = WarmUp(**generator, setup); !warm.ok()) return warm;
+  if (absl::Status warm = WarmUp(**generator, setup, results->stack.warm_up); !warm.ok()) return warm;
   if (options.check && round == 0) {
     if (absl::Status checked = CheckFanOut(*servers, **generator); !checked.ok()) return checked;
   }
@@ -121,11 +120,13 @@ bool AllWell(const std::vector<StackResults>& results) {
 }
 
 double ExpectedSeconds(const Options& options) {
-  double turn = kStartSeconds;
-  for (const Load& cell : options.cells) turn += CellSeconds(options, cell);
-  double turns = 0;
-  for (const StackResults& one : Prepare(options)) turns += one.stack.missing.empty() ? options.rounds : 0;
-  return turn * turns;
+  double cells = kStartSeconds;
+  for (const Load& cell : options.cells) cells += CellSeconds(options, cell);
+  double round = 0;
+  for (const StackResults& one : Prepare(options)) {
+    if (one.stack.missing.empty()) round += cells + std::chrono::duration<double>(one.stack.warm_up).count();
+  }
+  return round * options.rounds;
 }
 
 const std::vector<Measurement>* Find(const StackResults& results, const std::string& cell) {

@@ -7,6 +7,7 @@
 // request with as many bytes as it got, and its mid-tier has all leaf calls under way before it waits for the first.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -15,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "curtail/base/clock.h"
 
 namespace curtail::bench {
 
@@ -45,6 +47,8 @@ struct StackInfo {
   std::string program;  // the executable of its servers; empty: this one
   std::string missing;  // why it cannot run, "not built: no cargo"; empty: it can
   bool polls = false;   // its mid-tier spins while it waits
+  // How long its servers run under load before the first cell. Raise it where a runtime compiles code as it runs.
+  Nanos warm_up = std::chrono::milliseconds(300);
 };
 
 // The stack of that name; INVALID_ARGUMENT lists the names there are. "curtail-" is followed by a config, and
