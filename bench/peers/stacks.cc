@@ -25,6 +25,8 @@
 namespace curtail::bench {
 namespace {
 
+// The Java VM compiles a server's code during its first seconds, on CPUs that it shares with six processes.
+constexpr Nanos kJavaWarmUp = std::chrono::seconds(5);
 constexpr absl::string_view kCurtailPrefix = "curtail-";
 
 #ifdef CURTAIL_BENCH_GRPC
@@ -63,6 +65,7 @@ constexpr Known kKnown[] = {
     {"grpc-cq-inline", Protocol::kGrpc, nullptr, kNoGrpc},
     {"grpc-cq-dispatch", Protocol::kGrpc, nullptr, kNoGrpc},
     {"grpc-go", Protocol::kGrpc, "grpc-go", ""},
+    {"grpc-java", Protocol::kGrpc, "grpc-java", ""},
     {"tonic-multi", Protocol::kGrpc, "tonic", ""},
     {"tonic-current", Protocol::kGrpc, "tonic", ""},
     {"thrift-async", Protocol::kThriftConnections, nullptr, kNoThrift},
@@ -115,6 +118,7 @@ absl::StatusOr<StackInfo> DescribeStack(absl::string_view name) {
     if (name != known.name) continue;
     StackInfo info{known.name, known.protocol, "", known.missing};
     if (known.program != nullptr) LocateExternal(known.program, &info);
+    if (info.name == "grpc-java") info.warm_up = kJavaWarmUp;
     return info;
   }
   return UnknownStack(name);
