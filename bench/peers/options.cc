@@ -25,7 +25,7 @@ A stack that was not built is named with the reason.)";
 
 constexpr char kFooter[] =
     R"(Stacks: raw-threads, raw-epoll, curtail-CONFIG, grpc-sync, grpc-callback, grpc-cq-inline, grpc-cq-dispatch,
-grpc-go, grpc-java, tonic-multi, tonic-current, thrift-async, thrift-fiber, capnp.
+grpc-go, grpc-java, tonic-multi, tonic-current, volo-multi, volo-current, thrift-async, thrift-fiber, capnp.
 curtail-CONFIG+POLICY has a policy watch the mid-tier, with a made-up profile by which that config is always the
 best: what the watching costs. In place of POLICY, trace=SHARE records that share of requests in memory, metrics
 writes metrics, and fence=LIMIT has fences that are on, whose limits are fixed, or follow sct, aimd, vegas or

@@ -68,6 +68,8 @@ constexpr Known kKnown[] = {
     {"grpc-java", Protocol::kGrpc, "grpc-java", ""},
     {"tonic-multi", Protocol::kGrpc, "tonic", ""},
     {"tonic-current", Protocol::kGrpc, "tonic", ""},
+    {"volo-multi", Protocol::kGrpc, "volo", ""},
+    {"volo-current", Protocol::kGrpc, "volo", ""},
     {"thrift-async", Protocol::kThriftConnections, nullptr, kNoThrift},
     {"thrift-fiber", Protocol::kThriftConnections, nullptr, kNoThriftFiber},
     {"capnp", Protocol::kCapnp, nullptr, kNoCapnp},
