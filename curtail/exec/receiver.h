@@ -52,6 +52,8 @@ class Outbox {
   virtual void FlushIfDue(uint32_t thread_index) = 0;
   // Sends the output that thread `thread_index` held back.
   virtual void Flush(uint32_t thread_index) = 0;
+  // The number of handlers whose output thread `thread_index`, which asks, holds back.
+  virtual size_t Holds(uint32_t /*thread_index*/) const { return 0; }
 };
 
 }  // namespace curtail

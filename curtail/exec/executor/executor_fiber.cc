@@ -20,6 +20,10 @@
 //      and so is ready again, the thread looks for events, and begins as many as kFresh requests first. After a look
 //      that took long the batch goes on, and requests begin first for half of its time: else streams of many messages,
 //      which yield, would let it look again and again, and hold up all that it has received.
+//  F5  If all requests in flight were in one batch, the thread and the services that it calls would take turns, and wait
+//      for each other. So a batch ends at its half if each of its requests waits and no other does: the services work
+//      while the thread begins the rest. Unless the half leaves by more than kFewSends connections: their services are
+//      more than the CPUs can run at once, and twice as many sends cost more than that gains.
 #include <algorithm>
 #include <utility>
 
@@ -34,6 +38,7 @@ constexpr int kSlowBatch = 16;
 constexpr Nanos kBatchTime = std::chrono::microseconds(100);
 constexpr Nanos kMaxBatchTime = std::chrono::milliseconds(20);
 constexpr int kFresh = 8;
+constexpr size_t kFewSends = 8;
 
 // A part of the time of a batch that follows a long look is left: F3.
 template <class Thread>
@@ -76,6 +81,8 @@ void Executor::StepFibers(Thread& self) {
     const bool yielded = self.loop_owner->yields() != yields;
     self.steps = yielded && !HasTime(self, 1) ? kBatch : self.steps + 1;
     self.fair = self.fair || yielded;  // F4
+    const bool half = self.steps == kBatch / 2 && self.live_fibers == kBatch / 2;
+    if (half && outbox_->Holds(self.index) <= kFewSends) self.steps = kBatch;  // F5
     if (!StillIdle(self)) return;
   }
   self.now = TimePoint();

@@ -7,10 +7,12 @@
 #include <chrono>
 #include <condition_variable>
 #include <ctime>
+#include <deque>
 #include <iostream>
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "curtail/base/cpus.h"
@@ -18,6 +20,8 @@
 #include "curtail/base/testing.h"
 #include "curtail/exec/blocking.h"
 #include "curtail/exec/executor/executor_testing.h"
+#include "curtail/exec/fiber.h"
+#include "curtail/exec/task_testing.h"
 
 namespace curtail {
 namespace {
@@ -203,6 +207,64 @@ TEST(ExecutorFiber, RequestsThatComeFastDoNotPileUp) {
     ASSERT_TRUE(counter.Await(flood.looks * flood.per_look));
     // A batch ends by the wall clock: it runs fewer requests on a busy machine.
     EXPECT_LT(receiver.most_waiting(), 10 * flood.per_look * receiver.busy()) << receiver.busy();
+  }
+}
+
+// Brings 64 requests at once, and the next as soon as these have ended. Notes how many of them began before output left.
+class RoundsReceiver final : public FakeReceiver {
+ public:
+  // Each thread seems to hold output of `holds` handlers.
+  explicit RoundsReceiver(size_t holds) : holds_(holds) {
+    for (int i = 0; i < kRound; ++i) {
+      tasks_.emplace_back([this] {
+        ++begun_;
+        Fiber::Current()->Suspend(Deadline::In(Nanos(1)));
+        if (++ended_ == kRound) poller().Wake();
+      });
+    }
+  }
+
+  void Handle(const std::vector<Poller::Ready>&, TaskList* ready) override {
+    if (rounds_ > 0 && ended_ < kRound) return;
+    if (largest_ > kRound / 2 || rounds_++ == kRounds) return done.Add();
+    begun_ = ended_ = 0;
+    flushed_ = false;
+    for (FunctionTask& task : tasks_) ready->Push(&task);
+  }
+  void Flush(uint32_t) override {
+    if (!std::exchange(flushed_, true)) largest_ = std::max(largest_, begun_);
+  }
+  size_t Holds(uint32_t) const override { return holds_; }
+
+  // After `done`: the most requests that began before the first output left.
+  int largest() const { return largest_; }
+
+  Counter done;
+
+ private:
+  static constexpr int kRound = 64, kRounds = 1000;
+  const size_t holds_;
+  std::deque<FunctionTask> tasks_;
+  // Owned by the one thread of the executor. Of this round:
+  int begun_ = 0, ended_ = 0;
+  bool flushed_ = true;
+  // Of all:
+  int rounds_ = 0, largest_ = 0;
+};
+
+int LargestBatch(size_t holds) {
+  RoundsReceiver receiver(holds);
+  Executor executor(*Config::Parse("FIB1"), {.max_threads = 0}, &receiver, &receiver, nullptr);
+  receiver.Wake();
+  EXPECT_TRUE(receiver.done.Await(1));
+  return receiver.largest();
+}
+
+// Property: requests that wait for few other services leave when half of those in flight have begun.
+TEST(ExecutorFiber, ABatchEndsAtItsHalfWhereNothingElseIsInFlight) {
+  EXPECT_LE(LargestBatch(8), 32);
+  if (!kSanitized) {  // 64 take longer there than a batch may
+    EXPECT_GT(LargestBatch(9), 32);
   }
 }
 

@@ -52,6 +52,7 @@ class ReplyOutput final : public Outbox {
   bool HoldBriefly(uint32_t thread_index, std::shared_ptr<PollHandler> handler, TimePoint now) override;
   void FlushIfDue(uint32_t thread_index) override;
   void Flush(uint32_t thread_index) override;
+  size_t Holds(uint32_t thread_index) const override { return held_[thread_index].handlers.size(); }
 
  private:
   // Owned by one thread of the pools.
