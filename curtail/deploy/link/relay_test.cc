@@ -128,11 +128,7 @@ TEST(Relay, TheEndOfAStreamTravelsBehindItsBytes) {
 }
 
 TEST(Relay, AServerThatIsNotThereEndsTheConnection) {
-  std::string address;
-  {
-    const UniqueFd gone = *internal::Listen(*Address::Resolve("127.0.0.1:0"));
-    address = internal::BoundAddress(gone.get());
-  }
+  const std::string address = "127.0.0.1:1";  // a port that was free a moment ago may be the relay's own
   const auto relay = RelayTo(address, {});
   EXPECT_EQ(ReadToEnd(ConnectTo(relay->address()).get()), "");
   EXPECT_FALSE(Relay::Start({.to = "nonsense"}).ok());
