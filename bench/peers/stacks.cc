@@ -55,9 +55,10 @@ struct Known {
   Protocol protocol;
   const char* program;  // in `external`, or null: this one
   const char* missing;
+  Nanos warm_up = StackInfo().warm_up;
 };
 
-constexpr Known kKnown[] = {
+const Known kKnown[] = {
     {"raw-threads", Protocol::kRawConnections, nullptr, ""},
     {"raw-epoll", Protocol::kRawPipelined, nullptr, ""},
     {"grpc-sync", Protocol::kGrpc, nullptr, kNoGrpc},
@@ -65,7 +66,7 @@ constexpr Known kKnown[] = {
     {"grpc-cq-inline", Protocol::kGrpc, nullptr, kNoGrpc},
     {"grpc-cq-dispatch", Protocol::kGrpc, nullptr, kNoGrpc},
     {"grpc-go", Protocol::kGrpc, "grpc-go", ""},
-    {"grpc-java", Protocol::kGrpc, "grpc-java", ""},
+    {"grpc-java", Protocol::kGrpc, "grpc-java", "", kJavaWarmUp},
     {"tonic-multi", Protocol::kGrpc, "tonic", ""},
     {"tonic-current", Protocol::kGrpc, "tonic", ""},
     {"volo-multi", Protocol::kGrpc, "volo", ""},
@@ -120,7 +121,7 @@ absl::StatusOr<StackInfo> DescribeStack(absl::string_view name) {
     if (name != known.name) continue;
     StackInfo info{known.name, known.protocol, "", known.missing};
     if (known.program != nullptr) LocateExternal(known.program, &info);
-    if (info.name == "grpc-java") info.warm_up = kJavaWarmUp;
+    info.warm_up = known.warm_up;
     return info;
   }
   return UnknownStack(name);

@@ -20,10 +20,10 @@
 //      and so is ready again, the thread looks for events, and begins as many as kFresh requests first. After a look
 //      that took long the batch goes on, and requests begin first for half of its time: else streams of many messages,
 //      which yield, would let it look again and again, and hold up all that it has received.
-//  F5  If all requests in flight were in one batch, the thread and the services that it calls would take turns, and wait
-//      for each other. So a batch ends at its half if each of its requests waits and no other does: the services work
-//      while the thread begins the rest. Unless the half leaves by more than kFewSends connections: their services are
-//      more than the CPUs can run at once, and twice as many sends cost more than that gains.
+//  F5  If all requests of a thread were in one batch, it and the services that it calls would take turns, and wait for
+//      each other. So a batch ends at its half if each of its requests waits and no other of the thread does: the
+//      services work while the thread begins the rest. Unless the half leaves by more than kFewSends connections:
+//      then twice as many sends cost more than that gains.
 #include <algorithm>
 #include <utility>
 

@@ -110,7 +110,7 @@ struct Executor::Thread {
   bool busy = false;     // runs a task that may wait on the thread
   uint64_t settled = 0;  // Executor::role_changes_ when it last settled
   bool parked = false;
-  size_t live_fibers = 0;  // for the sensors, and for switches
+  size_t live_fibers = 0;  // for the sensors, for switches, and for F5 of executor_fiber.cc
 };
 
 // A thread in a run, as a look of the guard found it.
