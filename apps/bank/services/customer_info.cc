@@ -4,7 +4,9 @@
 //
 // DESIGN. A customer is closed by a saga with its id, so that there is one; its rounds are the attempts of leaving.h.
 //
-//  C1  kLeaving: each service takes leave, and the books close each account of the customer. All balances are 0 from then on.
+//  C1  kLeaving: each service takes leave. Then the books of all shards look, and after that they close each account of the
+//      customer. All balances are 0 from then on. Nothing between these accounts is on its way when the first is closed: a closed
+//      one refuses it for ever (L7 of ledger.cc), even if C4 opens it again.
 //  C2  The decision is the next state: kLeft, or kStaying if one has refused.
 //  C3  kLeft: `user` ends the sessions, `contact` cancels bookings, then the address is forgotten. kClosed.
 //  C4  kStaying: the services, then the books take C1 back. kStays. A repetition begins with C1.
@@ -103,7 +105,10 @@ struct CustomerInfoService final : CustomerInfo::CoroutineService {
         Ask(wealth, WealthManagement::kLeave, order));
     if (!held.ok()) co_return held.status();
     const auto& [a, c, l, d, w] = *held;
-    co_return co_await AskBooks(ctx, Posting::kClose, {&a, &c, &l, &d, &w}, attempt);
+    absl::Status status = co_await AskBooks(ctx, Posting::kClose, {&a, &c, &l, &d, &w}, /*attempt=*/0);
+    if (status.ok() && attempt > 0)
+      status = co_await AskBooks(ctx, Posting::kClose, {&a, &c, &l, &d, &w}, attempt);
+    co_return status;
   }
 
   Coroutine TakeBack(Context& ctx, uint64_t customer, uint64_t attempt) {

@@ -180,8 +180,8 @@ struct PostingService final : Posting::CoroutineService {
     absl::Status status = Owned(s, one.account(), one.owner(), 0, &state);
     if (status.ok() && state.balance != 0)
       return absl::FailedPreconditionError(Join(one.name(), " has ", state.balance, " cents, not 0"));
-    if (!status.ok() || attempt == 0) return status;
-    status = Leave(s, one.account(), attempt);
+    if (status.ok() && attempt == 0) return ledger.CheckAtRest(s, one.account());
+    if (status.ok()) status = Leave(s, one.account(), attempt);
     return status.ok() ? ledger.Close(s, one.account()) : status;
   }
 

@@ -85,18 +85,8 @@ TEST_F(PartedClosingTest, ARefusalEndsWithoutItsCallerFromAnyStep) {
   TakeLeave(taken);
   StartWith(taken, kStaying);
   for (const Own& own : {paid, empty, taken}) {
-    const Deadline deadline = Deadline::In(kMaxTestWait);
     Account account;
-    const auto kept = internal::SqliteSession::Open({.path = Join(Folder(), "/customer-info.db")});
-    ASSERT_TRUE(kept.ok()) << kept.status();
-    int64_t state = kLeaving;
-    while (state != kStays && !deadline.Expired()) {
-      ASSERT_TRUE((*kept)
-                      ->Query("SELECT state FROM closings WHERE id = ?1", {own.owner},
-                              [&](const SqlRow& row) { state = row.Integer(0); })
-                      .ok());
-    }
-    EXPECT_EQ(state, kStays);
+    AwaitState(own, kStays);
     EXPECT_TRUE(Open(own, &account).ok());
     ExpectOpen(own);
   }
@@ -106,6 +96,47 @@ TEST_F(PartedClosingTest, ARefusalEndsWithoutItsCallerFromAnyStep) {
   while (absl::IsFailedPrecondition(closed = Close(paid)) && !deadline.Expired()) BetweenLooks();
   ASSERT_TRUE(closed.ok()) << "another attempt: " << closed;
   AwaitClosed(paid);
+}
+
+// A deposit is paid back and its money is held up, while its owner leaves and stays after all, for long.
+TEST_F(PartedClosingTest, AnAttemptToLeaveLosesNoMoneyThatIsOnItsWay) {
+  const Own own = New("saver");
+  ASSERT_TRUE(Pay(PaymentOf(all_[0], own, 300)).ok());
+  AwaitCents(own, 300);
+  Deposit deposit;
+  const auto pay_back = [&] {
+    PaymentRequest end;
+    end.set_token(own.token), end.set_id(deposit.id());
+    ASSERT_TRUE(Answered([&] { return Send(&Bank::Stub::BreakDeposit, end, &deposit); }).ok());
+    ASSERT_EQ(deposit.state(), Deposit::PAID_BACK);
+  };
+  DepositRequest term;
+  term.set_token(own.token), term.set_from(own.id), term.set_cents(300), term.set_days(30);
+  ASSERT_TRUE(Send(&Bank::Stub::OpenDeposit, term, &deposit).ok());
+  while (apps::PartOf(deposit.id(), kShards) == own.shard()) {
+    pay_back();
+    AwaitCents(own, 300);
+    ASSERT_TRUE(Send(&Bank::Stub::OpenDeposit, term, &deposit).ok());
+  }
+  const auto books = internal::SqliteSession::Open(
+      {.path = Join(Folder(), "/", BooksOf({static_cast<uint32_t>(own.shard()), kShards}), ".db")});
+  ASSERT_TRUE(books.ok()) << books.status();
+  const auto run = [&](const char* sql) {
+    const absl::Status status = (*books)->Execute(sql);
+    ASSERT_TRUE(status.ok()) << status;
+  };
+  run("CREATE TRIGGER no_money BEFORE INSERT ON ledger_requests WHEN NEW.name LIKE 'transfer %'"
+      " BEGIN SELECT RAISE(ABORT, 'held up'); END");
+  run("CREATE TRIGGER no_return BEFORE INSERT ON leaving WHEN NEW.away = 0"
+      " BEGIN SELECT RAISE(ABORT, 'held up'); END");
+  pay_back();
+  StartWith(own, kLeaving);
+  AwaitState(own, kStaying);
+  run("DROP TRIGGER no_money");
+  AwaitCents(own, 300);
+  run("DROP TRIGGER no_return");
+  AwaitState(own, kStays);
+  ExpectOpen(own);
 }
 
 TEST_F(PartedClosingTest, ADecidedClosingEndsTheSessionsAfterAKill) {

@@ -77,6 +77,19 @@ class ClosingTest : public BankFaultTest {
     EXPECT_TRUE(absl::IsUnauthenticated(Login(own)));
     EXPECT_EQ(Audit(), 0);
   }
+  // Waits until `customer-info` keeps the closing in this state.
+  void AwaitState(const Own& own, Closing state) {
+    const auto kept = internal::SqliteSession::Open({.path = Join(Folder(), "/customer-info.db")});
+    ASSERT_TRUE(kept.ok()) << kept.status();
+    const Deadline deadline = Deadline::In(kMaxTestWait);
+    int64_t seen = -1;
+    while (seen != state && !deadline.Expired()) {
+      const absl::Status read = (*kept)->Query("SELECT state FROM closings WHERE id = ?1", {own.owner},
+                                               [&](const SqlRow& row) { seen = row.Integer(0); });
+      ASSERT_TRUE(read.ok()) << read;
+    }
+    EXPECT_EQ(seen, state);
+  }
   // Money gets there, and back.
   void ExpectOpen(const Own& own) {
     const Own& payer = all_[0];

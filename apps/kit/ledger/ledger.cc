@@ -215,21 +215,26 @@ absl::Status Ledger::Open(SqlSession& s, const LedgerAccount& account) const {
       {account.id, account.owner, -account.limit});
 }
 
-absl::Status Ledger::Close(SqlSession& s, uint64_t account) const {
+absl::Status Ledger::CheckAtRest(SqlSession& s, uint64_t account) const {
   absl::Status status = CheckId(account);
   if (!status.ok()) return status;
-  status = s.Execute(
-      "UPDATE accounts SET open = 0 WHERE id = ?1 AND balance = 0 AND NOT EXISTS"
-      " (SELECT 1 FROM holds WHERE account = ?1 AND settled = 0 AND expires_ms > ?2) AND NOT EXISTS"
-      " (SELECT 1 FROM transfers WHERE sender = ?1 AND settled = 0)",
-      {account, clock_()});
-  if (!status.ok() || s.changes() == 1) return status;
   std::vector<State> states;
   status = ReadStates(s, {{account}}, &states);
   if (!status.ok()) return status;
   if (!states[0].found) return NoAccount(account);
+  bool busy = states[0].balance != 0;
+  status = s.Query(
+      "SELECT 1 FROM holds WHERE account = ?1 AND settled = 0 AND expires_ms > ?2"
+      " UNION ALL SELECT 1 FROM transfers WHERE sender = ?1 AND settled = 0",
+      {account, clock_()}, [&](const SqlRow&) { busy = true; });
+  if (!status.ok() || !busy) return status;
   return absl::FailedPreconditionError(Join("account ", account, " has ", states[0].balance,
                                             " cents, a hold or a pending transfer; end these first"));
+}
+
+absl::Status Ledger::Close(SqlSession& s, uint64_t account) const {
+  absl::Status status = CheckAtRest(s, account);
+  return status.ok() ? s.Execute("UPDATE accounts SET open = 0 WHERE id = ?1", {account}) : status;
 }
 
 absl::Status Ledger::Reopen(SqlSession& s, uint64_t account) const {

@@ -131,7 +131,9 @@ class Ledger {
 
   // Opens an account. A repetition changes nothing. ALREADY_EXISTS: it has another owner or limit.
   absl::Status Open(SqlSession& s, const LedgerAccount& account) const;
-  // Closes an account. A repetition changes nothing. FAILED_PRECONDITION: it has a balance, a hold or a pending transfer.
+  // FAILED_PRECONDITION: the account has a balance, a hold or a pending transfer.
+  absl::Status CheckAtRest(SqlSession& s, uint64_t account) const;
+  // Closes an account that is at rest. A repetition changes nothing. Errors: as CheckAtRest().
   absl::Status Close(SqlSession& s, uint64_t account) const;
   // Opens an account again that was closed. A repetition changes nothing.
   absl::Status Reopen(SqlSession& s, uint64_t account) const;
