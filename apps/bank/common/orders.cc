@@ -69,7 +69,7 @@ absl::Status CheckRefused(SqlSession& s, uint64_t customer, int64_t* oldest_ms) 
               });
   if (!status.ok() || attempts < kMostRefused) return status;
   return absl::ResourceExhaustedError(
-      Join("the bank has refused ", attempts, " payments of the customer within an hour; try again later"));
+      Join("the bank has refused ", attempts, " orders of the customer within an hour; try again later"));
 }
 
 // Forgets some that are so old that no repetition of them is expected (apps/kit/once.h), but for `row`, which may be one that is tried
@@ -185,17 +185,21 @@ Coroutine Orders::FindElsewhere(Context& ctx, const PaymentOrder& order, Account
 absl::Status Orders::CheckRoom(SqlSession& s, const PaymentOrder& order, int64_t* oldest_ms) const {
   absl::Status status = CheckOpen(s, order.customer(), /*scheduled=*/false);
   if (status.ok() && order.at_ms() > 0) status = CheckOpen(s, order.customer(), /*scheduled=*/true);
-  return status.ok() && around_.forgets ? CheckRefused(s, order.customer(), oldest_ms) : status;
+  return status.ok() ? CheckRefused(s, order.customer(), oldest_ms) : status;
+}
+
+Coroutine Orders::WouldBegin(Context& ctx, const PaymentOrder& order, bool* begins) {
+  const apps::Once once(ctx, order.customer());
+  co_return co_await db_.Reading(ctx.deadline(), [&](SqlSession& s) {
+    int64_t ignored = 0;
+    absl::Status looked = sagas_.WouldBegin(s, order.customer(), once, again_, begins);
+    return looked.ok() && *begins ? CheckRoom(s, order, &ignored) : looked;
+  });
 }
 
 Coroutine Orders::Allow(Context& ctx, const PaymentOrder& order, uint64_t* id, Permission* reply) {
-  const apps::Once once(ctx, order.customer());
   bool begins = true;
-  absl::Status status = co_await db_.Reading(ctx.deadline(), [&](SqlSession& s) {
-    int64_t ignored = 0;
-    absl::Status looked = sagas_.WouldBegin(s, order.customer(), once, again_, &begins);
-    return looked.ok() && begins ? CheckRoom(s, order, &ignored) : looked;
-  });
+  absl::Status status = co_await WouldBegin(ctx, order, &begins);
   if (!status.ok()) co_return status;
   if (!begins) *id = 0;
   auto [permission] = co_await WhenAll(ctx, Ask(*access_, AccessControl::kMay, ActOf(order, *id)));

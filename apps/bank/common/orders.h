@@ -40,8 +40,7 @@ struct AroundTransfer {
   std::function<Coroutine(Context& ctx, const KeptPayment& kept)> after = nullptr;
   // Runs in each transaction that writes a state of an order.
   apps::Saga::Moved moved = nullptr;
-  // True: a customer has kMostRefused at most, and they are forgotten after a day. No other table refers to the rows of these orders.
-  // `db` has RefusedSchema(), too.
+  // True: refused orders are forgotten after a day. No other table refers to the rows of these orders.
   bool forgets = false;
 };
 
@@ -50,7 +49,7 @@ class Orders {
  public:
   // The table `payments`, a step of the schema of the service.
   static std::string Schema();
-  // Later steps of the schema.
+  // Later steps of the schema, in this order.
   static std::string OpenSchema();
   static std::string RefusedSchema();
   // INVALID_ARGUMENT: the cents, the text or the time are out of bounds.
@@ -58,12 +57,15 @@ class Orders {
   // The request to `access-control` for the order with the id `id`.
   static Act ActOf(const PaymentOrder& order, uint64_t id);
 
-  // `db` has Schema() and OpenSchema(). `env`, `db` and `access` outlive the object. `again`, as of Saga::Begin(), is REFUSED if a repetition of a refused
+  // `db` has the steps of the schema. `env`, `db` and `access` outlive the object. `again`, as of Saga::Begin(), is REFUSED if a repetition of a refused
   // order tries again, or Saga::kNeverAgain if it is refused again. With `banks`, PayTo() pays to other banks, too: `around` opens
   // the account NostroOf() before.
   Orders(SqlDatabase& db, Env& env, int again, AroundTransfer around = {},
          const AccessControl::Stub* access = nullptr, const BankInfoSearch::Stub* banks = nullptr);
 
+  // Sets `*begins` to whether Give() would take this as a new order, or as another attempt at a refused one. RESOURCE_EXHAUSTED, as
+  // Give().
+  Coroutine WouldBegin(Context& ctx, const PaymentOrder& order, bool* begins);
   // Takes an order to pay to an IBAN, if `access` allows it. `payer` is the customer, for whom whoever `access` finds to own the
   // account pays; or a card, which pays for itself.
   // Errors: as Check(), Give(), AccessControl::May() and Accounts::Resolve(); INVALID_ARGUMENT: the account pays itself.
@@ -88,7 +90,7 @@ class Orders {
   // Sets the account for the bank of order.iban(). NOT_FOUND: no bank that is known has it.
   Coroutine FindElsewhere(Context& ctx, const PaymentOrder& order, Account* payee) const;
   Coroutine Book(Context& ctx, apps::SagaRow& row);
-  // RESOURCE_EXHAUSTED, as Give(). Sets `*oldest_ms` to the time of the customer's oldest refused order, if they are forgotten.
+  // RESOURCE_EXHAUSTED, as Give(). Sets `*oldest_ms` to the time of the customer's oldest refused order.
   absl::Status CheckRoom(SqlSession& s, const PaymentOrder& order, int64_t* oldest_ms) const;
   // The step of an order from another customer's account.
   Coroutine Permit(Context& ctx, apps::SagaRow& row, KeptPayment* kept);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Credit cards: which there are, whose they are, their limits, and purchases with them. What is on them, `posting` knows. A refused
-// purchase stays refused.
+// purchase stays refused until it is forgotten.
 //
 // A card is in the books before it is listed, as an account is (accounts.cc).
 #include "apps/bank/common/card_number.h"
@@ -20,7 +20,7 @@ const char kCardsSchema[] =
 
 struct CreditCardService final : CreditCards::CoroutineService {
   CreditCardService(SqlDatabase& d, Env& e)
-      : db(d), env(e), purchases(d, e, apps::Saga::kNeverAgain, {}, &access) {}
+      : db(d), env(e), purchases(d, e, apps::Saga::kNeverAgain, {.forgets = true}, &access) {}
 
   Coroutine Issue(Context& ctx, const CardOrder& request, Card* reply) override {
     OwnedAccount account;
@@ -163,7 +163,8 @@ struct CreditCardService final : CreditCards::CoroutineService {
 HostedService HostedCreditCard() {
   return apps::HostedWithData<CreditCardService>(
       kApplication, "credit-card",
-      {kCardsSchema, Orders::Schema(), kLeavingSchema, apps::kRefusalsSchema, Orders::OpenSchema()});
+      {kCardsSchema, Orders::Schema(), kLeavingSchema, apps::kRefusalsSchema, Orders::OpenSchema(),
+       Orders::RefusedSchema()});
 }
 
 }  // namespace curtail::bank

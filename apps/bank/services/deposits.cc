@@ -2,7 +2,8 @@
 //
 // Deposits: money for a term, with interest for each day. A deposit is an account of the ledger that is its own owner.
 //
-//  1. OpenTerm: an order (orders.h), whose money goes to the deposit's account.
+//  1. OpenTerm: an order (orders.h), whose money goes to the deposit's account. Who lacks the money is refused before the order: it
+//     would leave an account in the books.
 //  2. Accrue: `accrued` days have been decided, and `posted` of them are in the books, one day behind at most. The name of a
 //     posting has its day, so a day accrues once. All of it comes from the bank's account for interest.
 //  3. Break: a saga with the id of the deposit, so that there is one. Once its row is there, no further day is decided.
@@ -79,14 +80,28 @@ struct DepositsService final : Deposits::CoroutineService {
     order.set_cents(request.cents());
     order.set_text(Join("deposit for ", request.days(), " days"));
     order.set_number(request.days());
-    if (absl::Status status = Orders::Check(order); !status.ok()) co_return status;
+    absl::Status status = Orders::Check(order);
+    bool begins = true;
+    if (status.ok()) status = co_await openings.WouldBegin(ctx, order, &begins);
+    if (status.ok() && begins) status = co_await CheckMoney(ctx, order);
+    if (!status.ok()) co_return status;
     auto [ids] = co_await WhenAll(ctx, Ask(unique_id, apps::UniqueId::kNext, OneId()));
     if (!ids.ok()) co_return ids.status();
     Payment opened;
-    absl::Status status =
-        co_await openings.Give(ctx, order, ids->ids(0), request.customer(), ids->ids(0), &opened);
+    status = co_await openings.Give(ctx, order, ids->ids(0), request.customer(), ids->ids(0), &opened);
     if (status.ok()) status = co_await Look(ctx, request.customer(), opened.id(), reply);
     co_return status;
+  }
+
+  // NOT_FOUND: the customer has no such account. FAILED_PRECONDITION: it lacks the money.
+  Coroutine CheckMoney(Context& ctx, const PaymentOrder& order) {
+    BalanceQuery query;
+    query.set_account(order.from()), query.set_owner(order.customer());
+    auto [balance] = co_await WhenAll(ctx, Ask(shards.Of(order.from()), Posting::kBalance, query));
+    if (!balance.ok()) co_return balance.status();
+    const int64_t lacks = order.cents() - balance->available_cents();
+    if (lacks <= 0) co_return absl::OkStatus();
+    co_return absl::FailedPreconditionError(Join("account ", order.from(), " lacks ", lacks, " cents"));
   }
 
   Coroutine Prepare(Context& ctx, const apps::SagaRow& row, const KeptPayment& kept) {
@@ -307,9 +322,10 @@ struct DepositsService final : Deposits::CoroutineService {
 };
 
 HostedService HostedDeposits() {
-  return apps::HostedWithData<DepositsService>(kApplication, "deposits",
-                                               {kTermsSchema, Orders::Schema(), apps::SagaSchema(kBreaks),
-                                                kLeavingSchema, apps::kRefusalsSchema, Orders::OpenSchema()});
+  return apps::HostedWithData<DepositsService>(
+      kApplication, "deposits",
+      {kTermsSchema, Orders::Schema(), apps::SagaSchema(kBreaks), kLeavingSchema, apps::kRefusalsSchema,
+       Orders::OpenSchema(), Orders::RefusedSchema()});
 }
 
 }  // namespace curtail::bank

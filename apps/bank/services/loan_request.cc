@@ -316,7 +316,7 @@ HostedService HostedLoanRequest() {
   return apps::HostedWithData<LoanRequestService>(
       kApplication, "loan-request",
       {kLoansSchema, apps::kOnceSchema, apps::SagaSchema(kAcceptances), Orders::Schema(), kLeavingSchema,
-       kOffersSchema, apps::kRefusalsSchema, Orders::OpenSchema()});
+       kOffersSchema, apps::kRefusalsSchema, Orders::OpenSchema(), Orders::RefusedSchema()});
 }
 
 }  // namespace curtail::bank

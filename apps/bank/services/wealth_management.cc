@@ -239,7 +239,7 @@ HostedService HostedWealthManagement() {
         if (!prices.ok()) return prices.status();
         auto db = apps::OpenData(env, data, "wealth-management",
                                  {Orders::Schema(), kTradesSchema, kLeavingSchema, apps::kRefusalsSchema,
-                                  HoldingsSchema(), Orders::OpenSchema()});
+                                  HoldingsSchema(), Orders::OpenSchema(), Orders::RefusedSchema()});
         if (!db.ok()) return db.status();
         return std::make_unique<WealthManagementService>(**db, env, *std::move(prices));
       });

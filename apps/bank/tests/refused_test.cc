@@ -139,6 +139,33 @@ TEST_F(BankTest, ACustomerHasSomeRefusedPaymentsAnHour) {
   EXPECT_EQ(kept.Count(kRefused), 2u);
 }
 
+TEST_F(BankTest, ADepositThatIsRefusedLeavesNothing) {
+  const Own& own = all_[0];
+  DepositRequest request;
+  request.set_token(own.token), request.set_from(own.id), request.set_cents(kDeposit), request.set_days(30);
+  Kept kept(Folder(), "deposits");
+  Kept first(Folder(), BooksOf({0, kShards})), second(Folder(), BooksOf({1, kShards}));
+  const auto rows = [&] {
+    return kept.Count("payments") + first.Count("accounts") + second.Count("accounts") +
+           first.Count("ledger_requests") + second.Count("ledger_requests");
+  };
+  Deposit opened, again;
+  ASSERT_TRUE(Send(&Bank::Stub::OpenDeposit, request, &opened, "key").ok());
+  const Deadline deadline = Deadline::In(kMaxTestWait);
+  const auto pending = [&](Kept& books) { return books.Count("transfers WHERE settled = 0"); };
+  while (pending(first) + pending(second) > 0 && !deadline.Expired()) BetweenLooks();
+  const uint64_t before = rows();
+  for (int i = 0; i < 3; ++i)
+    EXPECT_TRUE(absl::IsFailedPrecondition(Send(&Bank::Stub::OpenDeposit, request, &again)));
+  request.set_from(Other(own, /*same_shard=*/true).id);
+  EXPECT_TRUE(absl::IsNotFound(Send(&Bank::Stub::OpenDeposit, request, &again)));
+  request.set_from(own.id);
+  EXPECT_EQ(rows(), before);
+  ASSERT_TRUE(Send(&Bank::Stub::OpenDeposit, request, &again, "key").ok()) << "a repetition";
+  EXPECT_EQ(again.id(), opened.id());
+  EXPECT_EQ(Audit(), 0);
+}
+
 // Properties: the names of refusals do not pile up. Whatever comes late by such a name moves nothing, and a customer who repeats an old
 // order pays once.
 TEST_F(PartedBankTest, AShardForgetsWhatItRefusedAndStaysThere) {
@@ -215,14 +242,42 @@ TEST_F(BankTest, DecisionsAreNoMoreThanOrders) {
 
   PurchaseRequest purchase;
   purchase.set_token(from.token), purchase.set_card(from.card), purchase.set_iban(to.iban);
-  purchase.set_cents(100'000);
+  purchase.set_cents(99'999);
   absl::Status bought;
-  for (int i = 0; i < 100 && bought.ok(); ++i)
-    bought = Send(&Bank::Stub::Purchase, purchase, &ignored, "full");
+  int last = 0;
+  while (last < 1000 && bought.ok())
+    bought = Send(&Bank::Stub::Purchase, purchase, &ignored, Join("full ", ++last));
+  ASSERT_TRUE(absl::IsFailedPrecondition(bought)) << bought;
   added();
-  for (int i = 0; i < 3; ++i) Send(&Bank::Stub::Purchase, purchase, &ignored, "full").IgnoreError();
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(Send(&Bank::Stub::Purchase, purchase, &ignored, Join("full ", last)).code(), bought.code());
   EXPECT_EQ(added(), 0u) << "a purchase that is repeated";
+  Kept cards(Folder(), "credit-card");
+  cards.Run(Join("UPDATE payments SET round = ", kMostRefused - 1, " WHERE state = 2"));
+  for (int i = 0; i < 3; ++i)
+    EXPECT_TRUE(absl::IsResourceExhausted(Send(&Bank::Stub::Purchase, purchase, &ignored)));
+  EXPECT_EQ(added(), 0u) << "purchases beyond the limit";
+  EXPECT_EQ(cards.Count(kRefused), 1u);
+  cards.Run(kAge);
+  purchase.set_cents(1);
+  ASSERT_TRUE(Send(&Bank::Stub::Purchase, purchase, &ignored).ok());
+  EXPECT_EQ(cards.Count(kRefused), 0u);
   EXPECT_EQ(Audit(), 0);
+}
+
+TEST_F(BankTest, ACustomerHasSomeRefusedTradesAnHour) {
+  const Own& own = all_[0];
+  TradeRequest request;
+  request.set_token(own.token), request.set_account(own.id);
+  request.set_symbol("MSFT"), request.set_units(1'000'000);
+  Trade trade;
+  EXPECT_TRUE(absl::IsFailedPrecondition(Send(&Bank::Stub::BuyUnits, request, &trade)));
+  Kept kept(Folder(), "wealth-management");
+  kept.Run(Join("UPDATE payments SET round = ", kMostRefused - 1, " WHERE state = 2"));
+  for (int i = 0; i < 3; ++i)
+    EXPECT_TRUE(absl::IsResourceExhausted(Send(&Bank::Stub::BuyUnits, request, &trade)));
+  EXPECT_EQ(kept.Count(kRefused), 1u);
+  EXPECT_EQ(kept.Count("trades"), 1u);
 }
 
 TEST_F(BankTest, ACustomerHasSomeDenialsAndGrantsAnHour) {

@@ -242,8 +242,8 @@ TEST_F(WealthTest, HoldingsOfBeforeAreSummedOnce) {
   app_->Kill("front-end");  // one process is all services
   const auto kept = internal::SqliteSession::Open({.path = Join(Folder(), "/wealth-management.db")});
   ASSERT_TRUE(kept.ok()) << kept.status();
-  for (const char* const sql :
-       {"DROP TABLE holdings", "DROP INDEX payments_waiting", "PRAGMA user_version = 4"})
+  for (const char* const sql : {"DROP TABLE holdings", "DROP INDEX payments_waiting",
+                                "DROP INDEX payments_refused", "PRAGMA user_version = 4"})
     ASSERT_TRUE((*kept)->Execute(sql).ok());
   ASSERT_TRUE(app_->Restart("front-end").ok());
   EXPECT_EQ(HeldBy(own), (Units{{"AAPL", 2}, {"IBM", 7}}));
