@@ -204,6 +204,8 @@ class Executor {
   void WakeRunners(Station& station, Receiver& source, size_t count, bool leader_runs) CURTAIL_REQUIRES(mu_);
   // Sleeps in `seat` until taken from it and notified.
   void Park(Seat seat, Thread& self) CURTAIL_REQUIRES(mu_);
+  // Leaves the seat, unless another thread has taken this one from it: R4.
+  void LeaveSeat(Thread& self, Seat seat) CURTAIL_REQUIRES(mu_);
   // Takes the thread that parked last from its seat, if there is one. The caller rouses it, best
   // without the mutex.
   Thread* TakeLast(Seat seat) CURTAIL_REQUIRES(mu_);

@@ -256,5 +256,51 @@ TEST(ExecutorModel, StopWaitsForAsynchronousRequests) {
   }
 }
 
+// The same for one whose wait begins while Stop() waits for the threads: its reply is taken, although the response threads
+// have ended.
+TEST(ExecutorModel, StopWaitsForAsynchronousRequestsThatBeginMeanwhile) {
+  for (const char* config : {"AIB1-1", "ADB1-1-1"}) {
+    SCOPED_TRACE(config);
+    Expect({.preemptions = 1, .random_schedules = 10'000}, [&] {
+      Server server(config, 1);
+      server.MakeAsynchronous(0);
+      server.Submit(0);
+      bool stopped = false;
+      std::thread peer([&] {
+        model::Block("wait for a request to begin, or for the stop", nullptr,
+                     [&] { return stopped || server.began(0); });
+        if (server.began(0)) server.Reply(0);
+      });
+      TaskList left;
+      Check(server.executor().Stop(Deadline::Infinite(), &left), "stop");
+      stopped = true;
+      Check(server.began(0) ? left.empty() && server.answers() == 1 : left.size() == 1, "a request was lost");
+      peer.join();
+    });
+  }
+}
+
+// R4: a thread that wakes by itself runs a task whose submitter has yet to wake it. That late wake-up leaves the thread in its
+// seat once, so that the next two tasks have a thread each.
+TEST(ExecutorModel, ALateWakeUpTakesNoThreadFromOthers) {
+  Expect({.preemptions = 1, .random_schedules = 10'000}, [] {
+    Server server("FDB1-2", 3);
+    Gate gate;
+    server.Handle(0, [&] { gate.Wait(); });
+    server.Handle(2, [&] { server.WaitUntilBegan(3); });
+    server.Submit(0);
+    model::Settle();
+    std::thread late([&] { server.Submit(1); });
+    gate.Open();
+    late.join();
+    server.WaitForAnswers(2);
+    model::Settle();
+    server.Submit(2);
+    server.WaitUntilBegan(2);
+    server.Submit(3);
+    server.Finish(4);
+  });
+}
+
 }  // namespace
 }  // namespace curtail

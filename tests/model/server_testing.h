@@ -76,11 +76,11 @@ class Gate {
   Parker parker_;
 };
 
-// A Server has requests 0, 1 and 2, whose handlers a test may replace, and counts their answers. An answer
+// A Server has requests 0 to 3, whose handlers a test may replace, and counts their answers. An answer
 // that is held back counts when it is flushed.
 class Server final : public Outbox {
  public:
-  static constexpr int kRequests = 3;
+  static constexpr int kRequests = 4;
 
   Server(const char* config, uint32_t max_threads) {
     for (int i = 0; i < kRequests; ++i) requests_.push_back(std::make_unique<Request>(this));

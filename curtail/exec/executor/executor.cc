@@ -18,7 +18,9 @@
 //  R3  Dispatch: network threads only receive. They give leadership up before they handle, so that several
 //      may read.
 //  R4  A thread parks only while holding the mutex, with nothing for it to do; the thread that takes it
-//      from its seat wakes it, exactly once. The epoch of its Parker makes the wake-up stick (parker.h).
+//      from its seat wakes it, exactly once. The epoch of its Parker makes the wake-up stick (parker.h). That wake-up
+//      may be late: the thread has left the wait by itself (F2 of executor_fiber.cc) and parks again. So a thread that
+//      is awake leaves the seat, if nobody has taken it from there.
 //  R5  Before a thread parks, leads, or waits for other services it flushes what it held back, so held output
 //      never waits on a sleeping thread. (The last of the three is the waiter's part: WaitHint::outbox.) Most often
 //      it has by then, because a thread that took the last ready task flushes when that has run.
@@ -44,7 +46,8 @@
 //      them to their end, waits for nothing else, and takes no other role before.
 //  S6  Asynchronous requests outlive the thread that began them. While there are such, one thread at least has
 //      the response role, in any config: the thread that begins the first, or ends the last, sees to that
-//      under the mutex.
+//      under the mutex. While the executor stops, others may have ended: a thread that finds such requests and nobody
+//      with the role takes it before it ends.
 //  S7  The budget of pollers is closed and opened with the config. Pollers look at it, so those that are to
 //      block do so without being woken, in Await() and in the waits of requests alike.
 //
@@ -159,7 +162,8 @@ void Executor::ThreadMain(Thread& self) {
 
 bool Executor::HasDuties(const Thread& self) const {
   return !aside_.empty() || self.fibers() > 0 ||
-         (self.role == kResponse && async_live_.load(std::memory_order_seq_cst) > 0);
+         (async_live_.load(std::memory_order_seq_cst) > 0 &&
+          (self.role == kResponse || holders_[kResponse] == 0));  // S6
 }
 
 void Executor::Step(Thread& self) {
@@ -345,12 +349,17 @@ void Executor::ReceiveMeanwhile(uint32_t thread_index) {  // R6
 void Executor::Park(Seat seat, Thread& self) {
   self.now = TimePoint();
   seats_[seat].push_back(&self);
-  self.parked = true;
+  self.seated = self.parked = true;
   const uint32_t ticket = self.parker.Ticket();
   mu_.Unlock();
   while (self.parker.Ticket() == ticket) self.parker.Wait(ticket, Deadline::Infinite());
   mu_.Lock();
   self.parked = false;
+  LeaveSeat(self, seat);
+}
+
+void Executor::LeaveSeat(Thread& self, Seat seat) {
+  if (std::exchange(self.seated, false)) std::erase(seats_[seat], &self);
 }
 
 Executor::Thread* Executor::TakeLast(Seat seat) {  // R4
@@ -358,6 +367,7 @@ Executor::Thread* Executor::TakeLast(Seat seat) {  // R4
   if (parked.empty()) return nullptr;
   Thread* const last = parked.back();
   parked.pop_back();
+  last->seated = false;
   return last;
 }
 

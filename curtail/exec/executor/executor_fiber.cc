@@ -170,7 +170,10 @@ void Executor::WaitForFibers(Thread& self, bool serving) {
     return;
   }
   const bool seated = serving && !more;
-  if (seated) seats_[kRunners].push_back(&self);  // F2
+  if (seated) {  // F2
+    seats_[kRunners].push_back(&self);
+    self.seated = true;
+  }
   const uint32_t ticket = self.parker.Ticket();
   const WaitHint hint = HintFor(self);
   mu_.Unlock();
@@ -186,7 +189,7 @@ void Executor::WaitForFibers(Thread& self, bool serving) {
     }
   }
   mu_.Lock();
-  if (seated) std::erase(seats_[kRunners], &self);
+  LeaveSeat(self, kRunners);
 }
 
 void Executor::LeadWithFibers(Thread& self, bool wait) {

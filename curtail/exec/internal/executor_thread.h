@@ -110,6 +110,7 @@ struct Executor::Thread {
   bool busy = false;     // runs a task that may wait on the thread
   uint64_t settled = 0;  // Executor::role_changes_ when it last settled
   bool parked = false;
+  bool seated = false;     // is in a seat, once
   size_t live_fibers = 0;  // for the sensors, for switches, and for F5 of executor_fiber.cc
 };
 
