@@ -2,10 +2,9 @@
 #include "apps/shipped/application.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "apps/shipped/shipped_applications.h"
-#include "curtail/base/strings.h"
+#include "curtail/base/temp_dir_testing.h"
 #include "curtail/deploy/instance_command.h"
 
 namespace curtail::apps {
@@ -13,16 +12,18 @@ namespace {
 
 // The users of the social network are made once it runs; on a fresh machine there are none before.
 TEST(Application, RequestsOfDataThatIsPreparedAreMadeLater) {
+  const TempDir dir;
   ApplicationOptions options;
-  options.data = Join(testing::TempDir(), "application_test.", getpid(), "/none");
+  options.data = dir.File("none");
   const auto application = MakeApplication("social", options);
   ASSERT_TRUE(application.ok()) << application.status();
   EXPECT_TRUE(absl::IsNotFound((*application)->requests().status())) << (*application)->requests().status();
 }
 
 TEST(Application, AWrongOptionIsWrongBeforeAnythingStarts) {
+  const TempDir dir;
   ApplicationOptions options;
-  options.data = Join(testing::TempDir(), "application_test.", getpid(), "/none");
+  options.data = dir.File("none");
   for (const char* option : {"mix", "senders"}) {
     options.own = {{option, "nonsense"}};
     const absl::Status status = MakeApplication("social", options).status();
