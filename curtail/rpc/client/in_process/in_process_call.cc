@@ -245,6 +245,7 @@ class Rest {
       requests_.push_back(whole.requests[i]);
       replies_.push_back(whole.replies[i]);
       metadata_.push_back(whole.metadata.empty() ? nullptr : whole.metadata[i]);
+      if (!whole.timeouts.empty()) timeouts_.push_back(whole.timeouts[i]);
     }
     statuses_.resize(places_.size());
   }
@@ -258,7 +259,8 @@ class Rest {
             .statuses = {statuses_.data(), statuses_.size()},
             .paths = paths_,
             .fail_fast = whole_.fail_fast,
-            .metadata = metadata_};
+            .metadata = metadata_,
+            .timeouts = timeouts_};
   }
   bool Failed() const {
     return std::any_of(statuses_.begin(), statuses_.end(), [](const absl::Status& s) { return !s.ok(); });
@@ -275,6 +277,7 @@ class Rest {
   std::vector<const MessageLite*> requests_;
   std::vector<MessageLite*> replies_;
   std::vector<ReplyMetadata*> metadata_;
+  std::vector<Nanos> timeouts_;
   std::vector<absl::Status> statuses_;
 };
 
@@ -354,6 +357,11 @@ class StartedHere final : public Answerable {
   bool gave_up_ = false;
 };
 
+// Replies within the process are not measured: no object that had one is kept for the next.
+void SetLargest(const CallBatch& batch) {
+  if (batch.largest != nullptr) *batch.largest = kKeptBytes + 1;
+}
+
 // An asynchronous batch of which some calls stay.
 class MixedBatch {
  public:
@@ -394,6 +402,7 @@ class MixedBatch {
     if (pending_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
     void (*const done)(void*) = done_;
     void* const arg = arg_;
+    SetLargest(batch_);
     delete this;
     done(arg);  // P2
   }
@@ -421,7 +430,10 @@ bool StaysInProcess(const CallBatch& batch) {
 
 void CallAllInProcess(Context& ctx, const CallBatch& batch) {
   const size_t n = batch.channels.size();
-  if (n == 1) return RunHere(ctx, batch, 0);
+  if (n == 1) {
+    RunHere(ctx, batch, 0);
+    return SetLargest(batch);
+  }
   Rest rest(batch);
   // All that may wait runs beside the last such call, which runs here.
   Context together(&ctx);
@@ -451,6 +463,7 @@ void CallAllInProcess(Context& ctx, const CallBatch& batch) {
   for (auto& other : others) other.get();
   if (over_connections) over_connections->get();
   rest.Collect();
+  SetLargest(batch);
 }
 
 void StartAsyncInProcess(Context& ctx, const CallBatch& batch, void (*done)(void*), void* arg) {

@@ -99,6 +99,20 @@ INSTANTIATE_TEST_SUITE_P(Models, InProcessTest,
                          testing::Values("SIB1", "SDB1-2", "FIB1", "FDB1-2", "AIB1-1", "ADB1-2-2"),
                          ModelName);
 
+TEST_P(InProcessTest, CallsBesideThoseInTheProcessKeepTheirOwnTimes) {
+  ServeCoroutine([&](Context& ctx, const StringValue& in, StringValue*) -> Coroutine {
+    const TimePoint begun = Now();
+    auto [here, there] =
+        co_await WhenAll(ctx, Ask(&here_, kHere, in), Ask(&leaf_channel_, kHang, in).Within(milliseconds(5)));
+    EXPECT_TRUE(here.ok()) << here.status();
+    EXPECT_TRUE(absl::IsDeadlineExceeded(there.status())) << there.status();
+    EXPECT_LT(Now() - begun, kMaxTestWait / 2);
+    co_return absl::OkStatus();
+  });
+  const absl::Status status = Run("hang");
+  EXPECT_TRUE(status.ok()) << status;
+}
+
 TEST_P(InProcessTest, TheHandlerGetsTheCallersMessage) {
   std::atomic<bool> same{false};
   ServeCoroutine([&](Context& ctx, const StringValue& in, StringValue* out) -> Coroutine {
