@@ -5,7 +5,8 @@
 //
 //  A1  Until AllEnded() the connections own it; from then on the response pool does, until Continue().
 //  A2  Deadline and cancellation end its calls, and so lead to AllEnded() like replies do. Before it goes on it
-//      leaves the timers and the context, both under their mutexes: nobody holds on to it after that.
+//      leaves the timers and the context, both under their mutexes: nobody holds on to it after that. It joins them
+//      when its calls are on their way, so that there is something to end, and before it can have gone on.
 //  A3  It counts as begun in the executor from before it is sent until after Continue(), so a thread takes its
 //      replies whatever the config is by then.
 //  A4  Before it makes calls again it may wait: the timer, or the cancellation, ends the pause. The thread that begins
@@ -29,21 +30,23 @@ void AsyncFanout::Start() {
   receiver_ = static_cast<ResponseReceiver*>(hint.response);
   executor_->AsyncBegun();  // A3
   refused_ = Refusal();
-  if (refused_.ok()) return SendAndArm();
+  if (refused_.ok()) return PrepareAndSend();
   AllEnded();
 }
 
-void AsyncFanout::SendAndArm() {
+void AsyncFanout::PrepareAndSend() {
   Prepare(receiver_->shared_poller());
-  // Before it is sent, so that it cannot have gone on yet.
-  if (const Deadline next = NextTimer(); !next.infinite()) receiver_->Arm(*this, next.when());
   Send(/*hold=*/true);
+}
+
+void AsyncFanout::Sent() {
+  if (const Deadline next = NextTimer(); !next.infinite()) receiver_->Arm(*this, next.when());
 }
 
 Deadline AsyncFanout::NextTimer() { return std::min(ctx_.deadline(), GiveUp()); }
 
 void AsyncFanout::Pause() {
-  if (resume_at() <= Now()) return SendAndArm();
+  if (resume_at() <= Now()) return PrepareAndSend();
   pause_.store(kBegun, std::memory_order_release);
   Listen();
   receiver_->Arm(*this, resume_at());
@@ -81,7 +84,7 @@ void AsyncFanout::Run(const WaitHint&) {
     receiver_->Disarm(*this);  // A2
     StopListening();
     if (pause_.exchange(kNone, std::memory_order_acq_rel) == kOver) {
-      if (!ctx_.cancelled() && !ctx_.deadline().Expired()) return SendAndArm();
+      if (!ctx_.cancelled() && !ctx_.deadline().Expired()) return PrepareAndSend();
     } else if (TakeRetry(receiver_->shared_poller())) {
       return Pause();
     }

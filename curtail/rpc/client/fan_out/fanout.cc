@@ -220,6 +220,7 @@ void Fanout::Send(bool hold) {
   if (policies_) [[unlikely]]
     StartHedges();
   ctx_.Attach(*this);
+  Sent();
   Complete(given_up);
 }
 

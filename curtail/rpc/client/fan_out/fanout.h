@@ -35,6 +35,8 @@ class Fanout : private Cancellable {
   virtual void AllEnded() = 0;
   // The context was cancelled. On any thread, with the context's mutex held.
   void OnCancel() override = 0;
+  // Part of Send(): all calls are on their way, and AllEnded() has not been called yet.
+  virtual void Sent() {}
 
   // Why nothing should be sent at all, if so: the caller is gone, no time is left.
   absl::Status Refusal();
@@ -195,7 +197,8 @@ class AsyncFanout : private Fanout, private Task, private ResponseTimer {
   void Run(const WaitHint& hint) override;
   void AllEnded() override;
   void OnCancel() override { pause_.load(std::memory_order_acquire) == kNone ? CancelOpenCalls() : Resume(); }
-  void SendAndArm();
+  void PrepareAndSend();
+  void Sent() override;
   // Waits for resume_at().
   void Pause();
   // Ends the pause, if it has not ended. On any thread.
