@@ -3,11 +3,13 @@
 // Social graph: which users follow which. No user follows one that it blocks, or that blocks it. Blocks are another service's,
 // so the order of steps keeps that rule, however a Follow and a Block meet:
 //
-//  F1  A follow is stored.   F2  Then the blocks are looked at.   F3  If there is one, the follow goes again.
+//  F1  A follow is stored.   F2  Then the blocks are looked at.   F3  If F2 saw one, the follow goes again.
 //  B1  A block is stored.    B2  Then the follows of the two go.
 //
 // A Follow that saw no block in F2 was stored before B1, so B2 ends it. If B2 fails, so does the Block, which is to be
-// repeated. If a process dies between F1 and F3, a follow may stay: it shows nothing while the block lasts.
+// repeated. If F2 gets no answer, the follow stays, and the Follow fails without a known outcome: another Follow may have
+// found the follow in F1, and succeed. That follow may outlast a block, as one may whose process dies between F1 and F3: it
+// shows nothing while the block lasts.
 #include <chrono>
 
 #include "apps/social/common/graph_store.h"
@@ -35,18 +37,16 @@ struct SocialGraphService final : SocialGraph::CoroutineService {
     look.set_viewer(request.from());
     look.add_authors(request.to());
     auto [hidden] = co_await WhenAll(ctx, Ask(block_user, BlockUser::kHidden, look));  // F2
-    const bool blocked = hidden.ok() && !hidden->ids().empty();
-    if (hidden.ok() && !blocked) {
+    if (!hidden.ok()) co_return hidden.status();
+    if (hidden->ids().empty()) {
       reply->set_changed(changed);
       co_return absl::OkStatus();
     }
-    if (!once.repeated() && (blocked || changed)) {  // a repetition has made nothing
-      Context last(&ctx, Deadline::In(kEndTime));
-      absl::Status ended = co_await store->TakeBack(last, request, once);  // F3
-      if (!ended.ok()) co_return ended;
-    }
-    if (blocked) co_return absl::PermissionDeniedError("one of the two blocks the other");
-    co_return hidden.status();
+    // A repetition has stored nothing, but what it repeats may have failed in F2.
+    Context last(&ctx, Deadline::In(kEndTime));
+    absl::Status ended = co_await store->TakeBack(last, request, once);  // F3
+    if (!ended.ok()) co_return ended;
+    co_return absl::PermissionDeniedError("one of the two blocks the other");
   }
 
   Coroutine Unfollow(Context& ctx, const Edge& request, Changed* reply) override {

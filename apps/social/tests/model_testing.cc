@@ -31,12 +31,13 @@ void ReferenceModel::Add(uint64_t id, AdEntry ad, const Operation& by) {
 }
 
 void ReferenceModel::Follow(size_t from, size_t to, const Operation& by) {
-  const bool blocked = by.code() == absl::StatusCode::kPermissionDenied;
-  if (!by.ok() && !blocked) return;
-  facts_.Set({Fact::kFollows, from, to}, true, by.span);
-  if (blocked) {
+  if (by.code() == absl::StatusCode::kPermissionDenied) {
+    facts_.Set({Fact::kFollows, from, to}, true, by.span);
     facts_.Set({Fact::kFollows, from, to}, false, {by.span.ended, by.span.ended});
-  } else {
+    return;
+  }
+  facts_.Set({Fact::kFollows, from, to}, true, by);
+  if (by.ok()) {
     const std::lock_guard lock(mu_);
     granted_.push_back({from, to, by.span});
   }

@@ -5,7 +5,8 @@
 // The rules of apps/kit/testing/history.h hold, and those of this application:
 //
 //  S1  A Follow that was granted says that no block holds. One that was refused says that one holds; its
-//      follow came and went, as F1 and F3 of social_graph.cc have it.
+//      follow came and went, as F1 and F3 of social_graph.cc have it. One that failed may have left its
+//      follow, block or not: F2 got no answer.
 //  S2  A Block ends both follows. A Follow that was granted while a Block was in progress came first, unless
 //      an Unblock began before it ended: F2 saw no block, so B1 came after F2, and B2 after F1.
 //  S3  A post comes to homes and to the search between the beginning of its Compose and the next time that the

@@ -3,9 +3,11 @@
 // Requests that are repeated, as of clients whose replies were lost.
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "apps/social/data.h"
@@ -26,8 +28,8 @@ using testing::HasSubstr;
 template <class Request, class Reply>
 absl::StatusOr<Reply> CallOnce(const SocialDeployment& app, const std::string& key,
                                const Method<Request, Reply>& method,
-                               const std::type_identity_t<Request>& request) {
-  Context ctx(kMaxTestWait);
+                               const std::type_identity_t<Request>& request, Nanos patience = kMaxTestWait) {
+  Context ctx(patience);
   ctx.AddMetadata("idempotency-key", key);
   Reply reply;
   absl::Status status = app.Front().channel()->Call(ctx, method.path, request, &reply);
@@ -188,6 +190,41 @@ TEST(OnceApi, ARepetitionComposesWhatFailedHalfWay) {
   ASSERT_TRUE(app.Timeline(bob, "ann", &timeline).ok());
   EXPECT_EQ(timeline.size(), 4u);
   EXPECT_EQ(home, timeline);
+}
+
+// While the blocks cannot be read, a follow is stored, and its request fails. Another request has found the follow meanwhile: the
+// same one, for bob, or one of its own name, for eve.
+TEST(OnceApi, AFollowThatFailsEndsNoneThatWasGranted) {
+  SocialDeployment app("FIB1", /*monolith=*/false);
+  const Session ann = app.Register("ann"), bob = app.Register("bob"), eve = app.Register("eve");
+  const std::unique_ptr<Channel> channel = app.Connect("social-graph");
+  const SocialGraph::Stub graph(channel.get());
+  for (const auto& [other, key] : {std::pair(&bob, "first bob"), std::pair(&eve, "second")}) {
+    app.Stall("block-user");
+    absl::StatusOr<Changed> first, second;
+    std::thread failing([&, other = other] {
+      first = CallOnce(app, "first " + other->name(), Social::kFollow, RelationTo(ann, other->name()),
+                       std::chrono::seconds(1));
+    });
+    const Deadline deadline = Deadline::In(kMaxTestWait);
+    GraphCounts counts;
+    do {
+      Context ctx(deadline);
+      EXPECT_TRUE(graph.CountOf(ctx, UserOf(*other), &counts).ok());
+      BetweenLooks();
+    } while (counts.followers() == 0 && !deadline.Expired());
+    std::thread granted([&, other = other, key = key] {
+      second = CallOnce(app, key, Social::kFollow, RelationTo(ann, other->name()));
+    });
+    failing.join();
+    EXPECT_TRUE(absl::IsDeadlineExceeded(first.status())) << first.status();
+    app.GoOn("block-user");
+    granted.join();
+    EXPECT_TRUE(second.ok()) << second.status();
+  }
+  std::vector<std::string> names;
+  ASSERT_TRUE(app.Following("ann", &names).ok());
+  EXPECT_THAT(names, testing::UnorderedElementsAre("bob", "eve"));
 }
 
 }  // namespace
