@@ -33,7 +33,7 @@ struct MediaOptions {
 };
 
 // Of a row `linked` says: 0, it waits for a post; 1, a post has it; 2, it has expired; 3, bytes of it are missing; 4, a draft
-// has it, whose post may not come about.
+// has it, whose post may not come about: only the owner sees it until Keep(), which is before the post is stored.
 struct MediaService final : Media::CoroutineService {
   MediaService(const MediaOptions& o, SqlDatabase& d, Env& e)
       : patience(static_cast<int64_t>(o.upload_h * 3'600'000)), db(d), env(e) {}
@@ -197,7 +197,7 @@ struct MediaService final : Media::CoroutineService {
                        reply->mutable_item()->set_type(std::string(row.Text(0)));
                        reply->mutable_item()->set_bytes(row.Unsigned(1));
                        reply->set_owner(row.Unsigned(2));
-                       reply->set_linked(row.Integer(3) == 1 || row.Integer(3) == 4);
+                       reply->set_linked(row.Integer(3) == 1);
                        reply->set_partial(row.Integer(3) == 3);
                      });
     });

@@ -12,6 +12,7 @@
 
 #include "apps/social/tests/media_testing.h"
 #include "curtail/rpc/server.h"
+#include "curtail/store/sql/sqlite.h"
 
 namespace curtail::social {
 namespace {
@@ -20,6 +21,27 @@ class SeveredMediaTest : public MediaFixture {
  protected:
   explicit SeveredMediaTest(std::vector<std::string> flags = {})
       : MediaFixture("FIB1", /*monolith=*/false, std::move(flags)) {}
+
+  // An upload of ann's as compose-post asks `media` for it.
+  MediaItems DraftOf(const MediaItem& upload) const {
+    MediaItems items;
+    items.add_media()->set_id(upload.id());
+    items.set_owner(ann_.user());
+    items.set_draft(1);
+    return items;
+  }
+  // Returns what `media` keeps of an upload: the column `linked` of its row.
+  int64_t Linked(const MediaItem& upload) const {
+    const auto session = internal::SqliteSession::Open({.path = app_.DataFile("media.db")});
+    EXPECT_TRUE(session.ok()) << session.status();
+    int64_t linked = -1;
+    const absl::Status status = (*session)->Query("SELECT linked FROM media WHERE id = ?1", {upload.id()},
+                                                  [&](const SqlRow& row) { linked = row.Integer(0); });
+    EXPECT_TRUE(status.ok()) << status;
+    return linked;
+  }
+
+  const std::unique_ptr<Channel> media_ = app_.Connect("media");
 };
 
 class ImpatientSeveredMediaTest : public SeveredMediaTest {
@@ -147,23 +169,35 @@ TEST_F(ImpatientSeveredMediaTest, APostThatIsStoredHasItsUploads) {
 TEST_F(ImpatientSeveredMediaTest, UploadsOfACallerThatDoesNotKeepAreKeptAtOnce) {
   MediaItem item, other;
   ASSERT_TRUE(Upload(ann_, kPng, "image/png", &item).ok());
-  Client client;
-  Channel channel(&client, app_.AddressOf("media"));
-  const Media::Stub media(&channel);
-  MediaId id;
-  id.set_id(item.id());
-  OwnedMedia found;
-  MediaItems items, made;
-  items.add_media()->set_id(item.id());
-  items.set_draft(1);
+  MediaItems items = DraftOf(item), made;
   Context ctx(kMaxTestWait);
-  ASSERT_TRUE(media.Find(ctx, id, &found).ok());
-  items.set_owner(found.owner());
-  const absl::Status status = media.Create(ctx, items, &made);
+  const absl::Status status = Media::Stub(media_.get()).Create(ctx, items, &made);
   ASSERT_TRUE(status.ok()) << status;
   ASSERT_TRUE(Upload(bob_, kPng, "image/png", &other).ok());
   std::string bytes;
   EXPECT_TRUE(Download(bob_, item.id(), &bytes).ok());
+}
+
+TEST_F(SeveredMediaTest, AnUploadOfADraftIsItsOwnersAlone) {
+  MediaItem item;
+  ASSERT_TRUE(Upload(ann_, kPng, "image/png", &item).ok());
+  const Media::Stub media(media_.get());
+  MediaItems items = DraftOf(item), made;
+  items.set_keeps(true);
+  Context ctx(kMaxTestWait);
+  absl::Status status = media.Create(ctx, items, &made);
+  ASSERT_TRUE(status.ok()) << status;
+  std::string bytes;
+  for (const Session& other : {bob_, Session()}) {
+    status = Download(other, item.id(), &bytes);
+    EXPECT_TRUE(absl::IsNotFound(status)) << other.name() << ": " << status;
+  }
+  status = Download(ann_, item.id(), &bytes);
+  EXPECT_TRUE(status.ok()) << status;
+  Nothing kept;
+  ASSERT_TRUE(media.Keep(ctx, items, &kept).ok());
+  status = Download(bob_, item.id(), &bytes);
+  EXPECT_TRUE(status.ok()) << status;
 }
 
 struct MediaFromBeforeKeep final : Media::CoroutineService {
@@ -202,14 +236,12 @@ TEST_F(ImpatientSeveredMediaTest, AnUploadOfAPostThatDiedExpires) {
     Post post;
     composed = Compose(ann_, item.id(), &post);
   });
-  std::string bytes;
+  constexpr int64_t kOfDraft = 4;
   const Deadline deadline = Deadline::In(kMaxTestWait);
-  absl::Status status;
-  do {
-    status = Download(bob_, item.id(), &bytes);
-    BetweenLooks();
-  } while (!status.ok() && !deadline.Expired());
-  EXPECT_TRUE(status.ok()) << status << ": the draft has not taken it";
+  while (Linked(item) != kOfDraft && !deadline.Expired()) BetweenLooks();
+  EXPECT_EQ(Linked(item), kOfDraft) << "the draft has not taken it";
+  std::string bytes;
+  EXPECT_TRUE(absl::IsNotFound(Download(bob_, item.id(), &bytes))) << "no post has it";
   app_.Kill("compose-post");
   composer.join();
   EXPECT_FALSE(composed.ok());
