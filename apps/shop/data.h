@@ -25,6 +25,11 @@ inline constexpr int kMostOrders = 32;
 inline constexpr int kMostLines = 100;
 inline constexpr uint32_t kMostOfProduct = 99;
 
+// A guest's id has this bit, a user's has not. A guest's session takes this long.
+inline constexpr uint64_t kGuestBit = uint64_t{1} << 62;
+inline constexpr int64_t kGuestS = 24 * 3600;
+inline bool IsGuest(uint64_t owner) { return (owner & kGuestBit) != 0; }
+
 // The schema of services/NAME.sql, which implementations in other languages read, too: one step, which makes what is not there.
 std::string SchemaOf(std::string_view name);
 

@@ -5,12 +5,14 @@
 Usage: exchange.py BUILD_FOLDER
 
 Both serve from one file. Callers find the cart by a file of addresses, as callers of services that scale do. No idempotent
-call is lost, and a write with a name happens once, whichever of the two has answered.
+call is lost, and a write with a name happens once, whichever of the two has answered. Each removes baskets of guests whose
+sessions have ended, also those that the other has made.
 """
 
 import json
 import os
 import random
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -24,6 +26,8 @@ EXCHANGES = ("java", "cpp", "java")
 LOOK_AGAIN_S = 0.6  # callers look at the file each 0.2 s; `curtail scale` waits as long
 RATE = 200
 ADDS = 40  # between two exchanges
+GUEST_BIT = 1 << 62
+GUEST_BASKET_S = 25 * 3600
 
 
 def write_addresses(path, service):
@@ -77,6 +81,19 @@ class Writer(threading.Thread):
             assert self.did.wait_for(lambda: sum(self.added.values()) >= wanted, MAX_WAIT_S), self.problem
 
 
+def expect_guests_go(protos, cart, folder, guest, others):
+    """A new guest of the cart removes the basket of another one, whose session has ended."""
+    if others:
+        with sqlite3.connect(f"{folder}/cart.db", timeout=MAX_WAIT_S) as file:
+            file.execute("UPDATE guests SET since_s = since_s - ?", (GUEST_BASKET_S,))
+    change = {"owner": guest, "line": {"product": 1, "count": 1}}
+    assert protos.call(cart.channel, "curtail.shop.Cart/Add", change)[0] == "OK"
+    with sqlite3.connect(f"{folder}/cart.db", timeout=MAX_WAIT_S) as file:
+        for table in ("baskets", "lines"):
+            kept = file.execute(f"SELECT owner FROM {table} WHERE owner >= ?", (GUEST_BIT,)).fetchall()
+            assert kept == [(guest,)], (table, kept)
+
+
 def main():
     build = os.path.abspath(sys.argv[1])
     protos = Protos(build, "java")
@@ -90,16 +107,18 @@ def main():
         address = gateway.stdout.readline().split()[2]  # "listening on ADDRESS for ..."
         writer = Writer(protos, addresses)
         writer.start()
+        expect_guests_go(protos, old, folder, GUEST_BIT, others=False)
         load = subprocess.Popen(
             [f"{build}/tools/curtail/curtail", "load", f"http://{address}/curtail.shop.Cart/Get", "--rps", str(RATE), "--duration", "40s",
              "--timeout", "10s", "--data", '{"user": "{{uniform 1 40}}"}', "--json", f"{folder}/load.json", "--quiet"],
             stdout=subprocess.DEVNULL)
-        for language in EXCHANGES:
+        for number, language in enumerate(EXCHANGES):
             new = Service(build, "cart", language, folder)
             write_addresses(addresses, new)
             writer.stop.wait(LOOK_AGAIN_S)
             old.end()
             old = new
+            expect_guests_go(protos, old, folder, GUEST_BIT + number + 1, others=True)
             writer.wait(ADDS)
         assert load.poll() is None, "the load ended before the exchanges"
         code = load.wait(90)

@@ -20,6 +20,7 @@ import time
 from services import Protos, Service
 
 MOST_NAMED = 10
+GUEST_BIT = 1 << 62
 
 
 def named(rng, request, method):
@@ -40,6 +41,7 @@ def some(rng, what, sizes):
 
 def cart(rng, i):
     owner = 1 + i // 100 * 5 + rng.randrange(30)
+    owner += GUEST_BIT if owner % 3 == 0 else 0
     change = {"owner": owner, "line": line(rng)}
     weights = {"Add": 50, "Get": 20, "Update": 10, "Remove": 8, "Clear": 1, "Merge": 3, "Take": 6, "Forget": 0.5}
     method = rng.choices(list(weights), list(weights.values()))[0]

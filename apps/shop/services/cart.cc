@@ -2,15 +2,23 @@
 //
 // Cart: baskets of customers and guests. A basket has a version, which ascends with each change. The memcached has baskets by owner and
 // version. So an entry never changes, and a reader who knows the newest version of an owner finds no old basket.
+//
+// A guest's basket goes an hour after the guest's session has ended, so that guests do not fill the disk. Each new guest removes
+// up to 16 such baskets, so the tables hold the guests of about a day. Until then a basket that was moved takes no more. Nobody
+// can ask for a basket that has gone: the hour is for clocks that differ.
 #include <algorithm>
 #include <unordered_map>
 
 #include "apps/kit/data/cache.h"
+#include "apps/kit/wall_clock.h"
 #include "apps/shop/data.h"
 #include "curtail/base/mutex.h"
 #include "customers.curtail.h"
 
 namespace curtail::shop {
+
+constexpr int64_t kGuestBasketS = kGuestS + 3600;
+constexpr int kRemovedAtOnce = 16;
 
 // The newest versions of baskets, as far as this process has heard of them. Thread-safe.
 class BasketVersions {
@@ -192,17 +200,38 @@ struct CartService final : Cart::CoroutineService {
 
   // Changes nothing if the basket is closed.
   static absl::Status Step(SqlSession& s, uint64_t owner) {
+    if (absl::Status noted = NoteGuest(s, owner); !noted.ok()) return noted;
     return s.Execute(
         "INSERT INTO baskets(owner, version, closed) VALUES (?1, 1, 0)"
         " ON CONFLICT(owner) DO UPDATE SET version = baskets.version + 1 WHERE baskets.closed = 0",
         {owner});
   }
   static absl::Status Close(SqlSession& s, uint64_t owner) {
-    absl::Status status = s.Execute(
+    absl::Status status = NoteGuest(s, owner);
+    if (!status.ok()) return status;
+    status = s.Execute(
         "INSERT INTO baskets(owner, version, closed) VALUES (?1, 1, 1)"
         " ON CONFLICT(owner) DO UPDATE SET version = baskets.version + 1, closed = 1",
         {owner});
     return status.ok() ? Empty(s, owner) : status;
+  }
+  // Of an owner who is a new guest. Removes some baskets of guests whose sessions have ended.
+  static absl::Status NoteGuest(SqlSession& s, uint64_t owner) {
+    if (!IsGuest(owner)) return absl::OkStatus();
+    const int64_t now_s = apps::NowMs() / 1000;
+    absl::Status status = s.Execute(
+        "INSERT INTO guests(owner, since_s) VALUES (?1, ?2) ON CONFLICT(owner) DO NOTHING", {owner, now_s});
+    if (!status.ok() || s.changes() == 0) return status;
+    std::vector<SqlValue> ended;
+    status = s.Query("SELECT owner FROM guests WHERE since_s <= ?1 ORDER BY since_s LIMIT ?2",
+                     {now_s - kGuestBasketS, kRemovedAtOnce},
+                     [&](const SqlRow& row) { ended.emplace_back(row.Unsigned(0)); });
+    for (const char* const sql :
+         {"DELETE FROM lines WHERE owner = ?1", "DELETE FROM baskets WHERE owner = ?1",
+          "DELETE FROM guests WHERE owner = ?1"}) {
+      if (status.ok() && !ended.empty()) status = s.QueryEach(sql, 1, ended, [](size_t, const SqlRow&) {});
+    }
+    return status;
   }
   static absl::Status Empty(SqlSession& s, uint64_t owner) {
     return s.Execute("DELETE FROM lines WHERE owner = ?1", {owner});
@@ -240,9 +269,15 @@ struct CartService final : Cart::CoroutineService {
   BasketVersions versions;
 };
 
+// The step to the second version of the schema. Guests who are there already count from now on.
+std::string NoteAllGuests() {
+  return Join(SchemaOf("cart"), "INSERT INTO guests(owner, since_s) SELECT owner, ", apps::NowMs() / 1000,
+              " FROM baskets WHERE owner >= ", kGuestBit, " ON CONFLICT(owner) DO NOTHING");
+}
+
 HostedService HostedCart() {
   return apps::HostedOnData(kApplication, "cart", [](Env& env, const apps::DataOptions& data) -> MadeService {
-    const auto db = apps::OpenData(env, data, "cart", {SchemaOf("cart")});
+    const auto db = apps::OpenData(env, data, "cart", {SchemaOf("cart"), NoteAllGuests()});
     if (!db.ok()) return db.status();
     auto cache = apps::Cache::Of(env, "cart-cache");
     if (!cache.ok()) return cache.status();

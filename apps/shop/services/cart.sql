@@ -5,6 +5,9 @@ CREATE TABLE IF NOT EXISTS lines(owner INTEGER, product INTEGER, count INTEGER N
   place INTEGER NOT NULL, PRIMARY KEY(owner, product)) STRICT, WITHOUT ROWID;
 -- Orders whose lines were taken out.
 CREATE TABLE IF NOT EXISTS taken(order_id INTEGER PRIMARY KEY) STRICT;
+-- Guests whose baskets are there, and since when. A basket goes once the session of its guest has ended.
+CREATE TABLE IF NOT EXISTS guests(owner INTEGER PRIMARY KEY, since_s INTEGER NOT NULL) STRICT;
+CREATE INDEX IF NOT EXISTS guests_since ON guests(since_s);
 -- Names of requests, with their answers, for a day.
 CREATE TABLE IF NOT EXISTS requests(caller INTEGER, name TEXT, content TEXT NOT NULL, reply BLOB NOT NULL,
   done INTEGER NOT NULL, kept_s INTEGER NOT NULL, PRIMARY KEY(caller, name)) STRICT;

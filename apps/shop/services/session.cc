@@ -15,9 +15,6 @@
 
 namespace curtail::shop {
 
-constexpr uint64_t kGuestBit = uint64_t{1} << 62;
-constexpr int64_t kGuestS = 24 * 3600;  // that a session takes
-
 struct GuestsService final : Guests::CoroutineService {
   GuestsService(std::unique_ptr<apps::Cache> c, apps::Tokens t, Env& e)
       : env(e), cache(std::move(c)), tokens(std::move(t)) {}
@@ -36,7 +33,7 @@ struct GuestsService final : Guests::CoroutineService {
 
   // An end shows within a second.
   Coroutine Get(Context& ctx, const apps::SessionId& request, apps::Session* reply) override {
-    if (!IsGuest(request)) co_return NoGuest();
+    if (!IsGuest(request.user())) co_return NoGuest();
     apps::Nothing valid;
     absl::Status status = co_await apps::ReadRecent(
         ctx, cache.get(), Join("guest.", request.user()), &valid, [&]() -> Coroutine {
@@ -46,11 +43,10 @@ struct GuestsService final : Guests::CoroutineService {
     if (status.ok()) tokens.Open(request, kGuestS, reply);
     co_return status;
   }
-  static bool IsGuest(const apps::SessionId& session) { return (session.user() & kGuestBit) != 0; }
   static absl::Status NoGuest() { return absl::UnauthenticatedError("the token is not a guest's"); }
 
   Coroutine End(Context& ctx, const apps::SessionId& request, apps::Changed* reply) override {
-    if (!IsGuest(request)) co_return NoGuest();
+    if (!IsGuest(request.user())) co_return NoGuest();
     co_return co_await call(ctx, login.channel(), apps::User::kEndSession, request, reply);
   }
 
@@ -58,7 +54,7 @@ struct GuestsService final : Guests::CoroutineService {
   Coroutine Adopt(Context& ctx, const Adoption& request, Basket* reply) override {
     const absl::StatusOr<apps::SessionId> guest = tokens.Read(request.guest_token());
     if (!guest.ok()) co_return guest.status();
-    if (!IsGuest(*guest)) co_return NoGuest();
+    if (!IsGuest(guest->user())) co_return NoGuest();
     BasketMerge merge;
     merge.set_to(request.user());
     merge.set_from(guest->user());

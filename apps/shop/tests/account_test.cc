@@ -12,6 +12,7 @@
 
 #include "apps/kit/wall_clock.h"
 #include "apps/shop/tests/customers_testing.h"
+#include "curtail/store/sql/sqlite.h"
 
 namespace curtail::shop {
 namespace {
@@ -53,6 +54,21 @@ class AccountTest : public ServicesTest {
     Basket basket;
     Context ctx(kMaxTestWait);
     return Stub<Cart>("cart").Add(ctx, change, &basket);
+  }
+  void Merge(uint64_t to, uint64_t from) {
+    BasketMerge merge;
+    merge.set_to(to), merge.set_from(from);
+    Basket basket;
+    Context ctx(kMaxTestWait);
+    ASSERT_TRUE(Stub<Cart>("cart").Merge(ctx, merge, &basket).ok());
+  }
+  // In a table of the cart's file.
+  static int64_t RowsOf(SqlSession& file, const std::string& table) {
+    int64_t rows = 0;
+    EXPECT_TRUE(
+        file.Query("SELECT count(*) FROM " + table, {}, [&](const SqlRow& row) { rows = row.Integer(0); })
+            .ok());
+    return rows;
   }
   static Counts CountsOf(const Basket& basket) {
     Counts counts;
@@ -128,6 +144,58 @@ TEST_F(AccountTest, AUserAdoptsTheBasketOfTheGuestItWas) {
     EXPECT_TRUE(absl::IsUnauthenticated(Adopt(user.user(), wrong, &basket))) << wrong;
   ASSERT_TRUE(Adopt(77, guest.token(), &basket).ok());
   EXPECT_TRUE(basket.lines().empty()) << "it moves once";
+}
+
+// More than go at once. The session of one of them takes part of the hour more.
+TEST_F(AccountTest, BasketsOfGuestsGoWhenTheirSessionsHaveEnded) {
+  constexpr int kMany = 20, kHour = 3600;
+  const uint64_t user = 77, late = Guest().user(), moved = Guest().user();
+  ASSERT_TRUE(Add(user, 1, 1).ok() && Add(late, 1, 1).ok() && Add(moved, 1, 1).ok());
+  for (int i = 1; i < kMany; ++i) ASSERT_TRUE(Add(Guest().user(), 1, 1).ok());
+  Merge(/*to=*/user, /*from=*/moved);
+  const auto kept = internal::SqliteSession::Open({.path = Join(Folder(), "/cart.db")});
+  ASSERT_TRUE(kept.ok()) << kept.status();
+  const auto age = [&](int64_t s, uint64_t guest) {
+    EXPECT_TRUE(
+        (*kept)
+            ->Execute("UPDATE guests SET since_s = since_s - ?1 WHERE owner = ?2 OR ?2 = 0", {s, guest})
+            .ok());
+  };
+  age(24 * kHour + kHour / 2, 0);
+  ASSERT_TRUE(Add(Guest().user(), 1, 1).ok());
+  EXPECT_EQ(RowsOf(**kept, "baskets"), kMany + 3) << "each may be asked for still";
+  EXPECT_FALSE(Add(moved, 1, 1).ok()) << "the basket moved";
+  age(kHour / 2, 0);
+  age(-kHour / 2, late);
+  ASSERT_TRUE(Add(late, 1, 1).ok()) << "only new guests remove baskets";
+  EXPECT_EQ(RowsOf(**kept, "baskets"), kMany + 3);
+  for (const int left : {kMany + 3 - 16 + 1, 5, 6}) {
+    ASSERT_TRUE(Add(Guest().user(), 1, 1).ok());
+    EXPECT_EQ(RowsOf(**kept, "baskets"), left);
+    EXPECT_EQ(RowsOf(**kept, "guests"), left - 1);
+  }
+  EXPECT_EQ(RowsOf(**kept, "lines"), 6);
+  EXPECT_EQ(BasketOf(user), (Counts{{1, 2}}));
+  EXPECT_EQ(BasketOf(late), (Counts{{1, 2}}));
+}
+
+// As the first version of the schema has left them.
+TEST_F(AccountTest, BasketsOfGuestsOfBeforeGoLater) {
+  const uint64_t user = 77, guest = Guest().user();
+  ASSERT_TRUE(Add(user, 1, 1).ok() && Add(guest, 1, 1).ok());
+  app_->Kill("cart");
+  const auto kept = internal::SqliteSession::Open({.path = Join(Folder(), "/cart.db")});
+  ASSERT_TRUE(kept.ok()) << kept.status();
+  for (const char* const sql : {"DROP TABLE guests", "PRAGMA user_version = 1"})
+    ASSERT_TRUE((*kept)->Execute(sql).ok());
+  ASSERT_TRUE(app_->Restart("cart").ok());
+  EXPECT_EQ(RowsOf(**kept, "guests"), 1);
+  ASSERT_TRUE(Add(Guest().user(), 1, 1).ok());
+  EXPECT_EQ(BasketOf(guest), (Counts{{1, 1}})) << "its session may be valid still";
+  ASSERT_TRUE((*kept)->Execute("UPDATE guests SET since_s = since_s - 90000").ok());
+  ASSERT_TRUE(Add(Guest().user(), 1, 1).ok());
+  EXPECT_TRUE(BasketOf(guest).empty());
+  EXPECT_EQ(BasketOf(user), (Counts{{1, 1}}));
 }
 
 // Property: the order in which baskets are adopted does not matter.

@@ -66,6 +66,11 @@ public final class Store {
 
   /** FOLDER/SERVICE.db, with the schema of sql/SERVICE.sql if it is new. */
   public Store(Host host) throws Exception {
+    this(host, 1, "");
+  }
+
+  /** With this version of the schema: sql/SERVICE.sql, which makes what is not there, and then `upgrade` lead to it. */
+  public Store(Host host, int version, String upgrade) throws Exception {
     if (!host.addresses("store", host.service + "-postgresql").isEmpty())
       throw new IllegalArgumentException(host.service + " keeps its data in a file here: leave --stores out");
     url = "jdbc:sqlite:" + host.dataFolder().resolve(host.service + ".db");
@@ -77,10 +82,11 @@ public final class Store {
     writer = config.createConnection(url);
     String schema = Files.readString(Path.of(System.getenv("CURTAIL_APP_HOME"), "sql", host.service + ".sql"));
     write(session -> {
-      long version = session.number(0, "PRAGMA user_version");
-      if (version > 1)
-        throw new IllegalStateException("the data has version " + version + " of its schema, and this program knows 1");
-      if (version == 0) session.connection().createStatement().executeUpdate(schema + "; PRAGMA user_version = 1");
+      long there = session.number(0, "PRAGMA user_version");
+      if (there > version)
+        throw new IllegalStateException("the data has version " + there + " of its schema, and this program knows " + version);
+      if (there < version)
+        session.connection().createStatement().executeUpdate(schema + "; " + upgrade + "; PRAGMA user_version = " + version);
       return null;
     });
     readers = ThreadLocal.withInitial(this::reader);

@@ -17,6 +17,9 @@ import io.grpc.stub.StreamObserver;
 
 /** services/cart.cc in Java: baskets of customers and guests, from the same file. It has no memcached. */
 final class Cart extends CartGrpc.CartImplBase {
+  private static final int VERSION = 2;  // of the schema
+  private static final long GUEST_BIT = 1L << 62, GUEST_BASKET_S = 25 * 3600, REMOVED_AT_ONCE = 16;
+
   private final Host host;
   private final Store store;
 
@@ -27,7 +30,8 @@ final class Cart extends CartGrpc.CartImplBase {
 
   Cart(Host host) throws Exception {
     this.host = host;
-    store = new Store(host);
+    store = new Store(host, VERSION, "INSERT INTO guests(owner, since_s) SELECT owner, " + nowS()
+        + " FROM baskets WHERE owner >= " + GUEST_BIT + " ON CONFLICT(owner) DO NOTHING");
   }
 
   @Override
@@ -130,14 +134,30 @@ final class Cart extends CartGrpc.CartImplBase {
 
   // Changes nothing if the basket is closed.
   private static int step(Store.Session session, long owner) throws Exception {
+    noteGuest(session, owner);
     return session.execute("INSERT INTO baskets(owner, version, closed) VALUES (?1, 1, 0)"
         + " ON CONFLICT(owner) DO UPDATE SET version = baskets.version + 1 WHERE baskets.closed = 0", owner);
   }
 
   private static void close(Store.Session session, long owner) throws Exception {
+    noteGuest(session, owner);
     session.execute("INSERT INTO baskets(owner, version, closed) VALUES (?1, 1, 1)"
         + " ON CONFLICT(owner) DO UPDATE SET version = baskets.version + 1, closed = 1", owner);
     empty(session, owner);
+  }
+
+  // Of an owner who is a new guest. Removes some baskets of guests whose sessions have ended.
+  private static void noteGuest(Store.Session session, long owner) throws Exception {
+    if ((owner & GUEST_BIT) == 0) return;
+    if (session.execute("INSERT INTO guests(owner, since_s) VALUES (?1, ?2) ON CONFLICT(owner) DO NOTHING", owner, nowS()) == 0) return;
+    for (long ended : session.query(row -> row.getLong(1), "SELECT owner FROM guests WHERE since_s <= ?1 ORDER BY since_s LIMIT ?2",
+        nowS() - GUEST_BASKET_S, REMOVED_AT_ONCE)) {
+      for (String table : new String[] {"lines", "baskets", "guests"}) session.execute("DELETE FROM " + table + " WHERE owner = ?1", ended);
+    }
+  }
+
+  private static long nowS() {
+    return System.currentTimeMillis() / 1000;
   }
 
   private static void empty(Store.Session session, long owner) throws Exception {
