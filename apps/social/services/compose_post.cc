@@ -12,6 +12,11 @@
 //
 // Only what this call has made is taken back: a row that was there before it is another post's.
 //
+// A repost without a text is listed before it is stored, and an author has one of a post. If this process dies between the two,
+// or taking back fails, one is listed that never comes about. The author's next repost of that post takes its place once it is
+// older than any call: a post is stored within kMostTime of its id, or never. Only if post-storage stands still for a minute
+// more, with the older one in hand, both are stored.
+//
 // A deletion is one write of post-storage, which hides the post. The caller waits a second for the rest. If that is not
 // enough, or this process dies, a Finisher goes on.
 #include <algorithm>
@@ -20,6 +25,7 @@
 #include <random>
 
 #include "apps/kit/accounts/gone.h"
+#include "apps/kit/accounts/id_source.h"
 #include "apps/kit/forward.h"
 #include "apps/kit/jobs/finisher.h"
 #include "apps/kit/once.h"
@@ -39,6 +45,9 @@
 namespace curtail::social {
 
 constexpr Nanos kTakeBackTime = std::chrono::seconds(2), kFinishTime = std::chrono::seconds(1);
+// Of a composition; and the age of a post that is stored by now, if it will ever be. Ids may be ten seconds ahead.
+constexpr Nanos kMostTime = std::chrono::minutes(1);
+constexpr std::chrono::milliseconds kSettledAge = std::chrono::minutes(2);
 // Deleted posts that a caller waits for. There are several if a post is repeated.
 constexpr int kMostWaitedFor = 16;
 
@@ -49,6 +58,7 @@ struct ComposePostService final : ComposePost::CoroutineService {
   }
 
   Coroutine Compose(Context& ctx, const Draft& request, Post* reply) override {
+    ctx.ShortenDeadline(Deadline::In(kMostTime));
     const apps::Once once(ctx, request.author());
     if (!once.named()) co_return co_await ComposeNew(ctx, once, request, reply);
     absl::Status status = co_await FindNamed(ctx, once, request.author(), reply);
@@ -150,9 +160,10 @@ struct ComposePostService final : ComposePost::CoroutineService {
     co_return co_await GoOn(ctx, once, *post);
   }
 
-  // The parts of a post that a call has made, or may have made. ALREADY_EXISTS says that it has not.
+  // The parts of a post that a call has made, or may have made; `entry` is that of its author's timeline. ALREADY_EXISTS says
+  // that it has not.
   struct Made {
-    bool reference = false, row = false;
+    bool reference = false, row = false, entry = false;
   };
 
   Coroutine Keep(Context& ctx, MediaItems uploads) {
@@ -177,8 +188,8 @@ struct ComposePostService final : ComposePost::CoroutineService {
       } else if (!absl::IsNotFound(deleted.status())) {
         co_return deleted.status();
       }
-      co_await WhenAll(last, Ask(user_timeline, UserTimeline::kRemove, EntryOf(post)));
     }
+    if (made.entry) co_await WhenAll(last, Ask(user_timeline, UserTimeline::kRemove, EntryOf(post)));
     if (made.reference) co_await WhenAll(last, Ask(repost_reply, RepostReply::kRemove, ReferenceOf(post)));
     co_return co_await ForgetParts(ctx, items, post);
   }
@@ -199,20 +210,52 @@ struct ComposePostService final : ComposePost::CoroutineService {
   // A reference comes first, as it may be refused: whoever follows it before the post is stored finds nothing yet.
   Coroutine Store(Context& ctx, const apps::Once& once, const Post& post, Made* made) {
     if (post.reply_to() != 0 || post.has_original()) {
-      auto [added] = co_await WhenAll(ctx, Ask(repost_reply, RepostReply::kAdd, ReferenceOf(post)));
-      made->reference = !absl::IsAlreadyExists(added.status());
-      if (!added.ok()) co_return added.status();
+      absl::Status added = co_await AddReference(ctx, ReferenceOf(post));
+      made->reference = !absl::IsAlreadyExists(added);
+      if (!added.ok()) co_return added;
     }
     // Both are waited for, so that none comes after it was taken back. An entry for another author's post shows nothing.
     Context named(&ctx);
     once.HandOn(named);
     auto [stored, listed] = co_await WhenAll(named, Ask(storage, PostStorage::kStore, post),
                                              Ask(user_timeline, UserTimeline::kAppend, EntryOf(post)));
-    made->row = !absl::IsAlreadyExists(stored.status());
-    if (!made->row) co_return absl::AbortedError("another post has the id of this one; try again");
+    made->entry = !absl::IsAlreadyExists(stored.status());
+    made->row = made->entry && !IsRefusal(stored);
+    if (!made->entry) co_return absl::AbortedError("another post has the id of this one; try again");
     if (!stored.ok()) co_return stored.status();
     if (stored->post().id() != 0) co_return absl::AbortedError("another request of this name came first");
     co_return listed.status();
+  }
+
+  // The post is surely not stored: what it refers to, or its author, is gone, or another request of its name came first.
+  static bool IsRefusal(const absl::StatusOr<Named>& stored) {
+    if (stored.ok()) return stored->post().id() != 0;
+    return absl::IsNotFound(stored.status()) || absl::IsUnauthenticated(stored.status());
+  }
+
+  Coroutine AddReference(Context& ctx, Reference reference) {
+    auto [added] = co_await WhenAll(ctx, Ask(repost_reply, RepostReply::kAdd, reference));
+    if (!absl::IsAlreadyExists(added.status()) || !reference.bare()) co_return added.status();
+    uint64_t left = 0;
+    absl::Status found = co_await FindLeft(ctx, reference, &left);
+    if (!found.ok()) co_return found;
+    if (left == 0) co_return added.status();
+    reference.set_instead_of(left);
+    auto [taken] = co_await WhenAll(ctx, Ask(repost_reply, RepostReply::kAdd, reference));
+    co_return taken.status();
+  }
+
+  // Sets `*left` to the repost that is listed in the place of this one, if it was never stored and never will be.
+  Coroutine FindLeft(Context& ctx, const Reference& reference, uint64_t* left) {
+    auto [known] = co_await WhenAll(ctx, Ask(repost_reply, RepostReply::kFind, reference));
+    if (absl::IsUnimplemented(known.status())) co_return absl::OkStatus();  // a service from before Find()
+    if (!known.ok()) co_return known.status();
+    if (known->post() == 0 || known->post() >= apps::IdBefore(reference.post(), kSettledAge))
+      co_return absl::OkStatus();
+    auto [stored] = co_await WhenAll(ctx, Ask(storage, PostStorage::kRead, IdOf(known->post())));
+    if (!stored.ok()) co_return stored.status();
+    if (stored->posts().empty()) *left = known->post();
+    co_return absl::OkStatus();
   }
 
   Coroutine Delete(Context& ctx, const PostOfAuthor& request, Nothing*) override {

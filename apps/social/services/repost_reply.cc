@@ -30,6 +30,12 @@ struct RepostReplyService final : RepostReply::CoroutineService {
                                     [&](const SqlRow&) { gone = true; });
       if (gone) return absl::NotFoundError("there is no such post");
       if (!status.ok()) return status;
+      if (request.instead_of() != 0) {
+        status = s.Execute(
+            "UPDATE refs SET post = ?1 WHERE post = ?2 AND author = ?3 AND target = ?4 AND bare = 1",
+            {request.post(), request.instead_of(), request.author(), request.of()});
+        if (!status.ok() || s.changes() > 0) return status;
+      }
       status = s.Execute("INSERT INTO refs(post, author, target, repost, bare) VALUES (?1, ?2, ?3, ?4, ?5)",
                          {request.post(), request.author(), request.of(), repost, bare});
       if (absl::IsAlreadyExists(status)) return absl::AlreadyExistsError("it was reposted before");
@@ -38,6 +44,16 @@ struct RepostReplyService final : RepostReply::CoroutineService {
           "INSERT INTO sizes VALUES (?1, ?2, 1) "
           "ON CONFLICT(target, repost) DO UPDATE SET size = sizes.size + 1",
           {request.of(), repost});
+    });
+  }
+
+  Coroutine Find(Context& ctx, const Reference& request, Reference* reply) override {
+    *reply = request;
+    reply->set_post(0);
+    co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
+      return s.Query("SELECT post FROM refs WHERE target = ?1 AND author = ?2 AND bare = 1",
+                     {request.of(), request.author()},
+                     [&](const SqlRow& row) { reply->set_post(row.Unsigned(0)); });
     });
   }
 

@@ -3,9 +3,17 @@
 // Likes, replies and reposts, as clients see them.
 #include <gmock/gmock.h>
 
+#include <chrono>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "apps/kit/accounts/id_source.h"
 #include "apps/social/data.h"
+#include "apps/social/tests/account_testing.h"
 #include "apps/social/tests/social_testing.h"
 #include "curtail/base/testing.h"
+#include "curtail/rpc/server.h"
 
 namespace curtail::social {
 namespace {
@@ -162,6 +170,73 @@ TEST_P(ReactionTest, ABlockHidesReactions) {
   ASSERT_TRUE(app_.Unblock(ann_, "bob").ok());
   EXPECT_THAT(Replies(ann_, post), ElementsAre(reply));
   EXPECT_THAT(FavoredBy(ann_, post), ElementsAre("eve"));
+}
+
+// A composer dies after it has listed a repost, and before it stores that.
+TEST_P(ReactionTest, ARepostTakesThePlaceOfOneThatNeverCameAbout) {
+  const uint64_t post = app_.Compose(ann_, "a post").id();
+  const auto list = [&](const Session& author, std::chrono::minutes age) {
+    Reference reference;
+    reference.set_post(apps::IdBefore(post, age)), reference.set_author(author.user());
+    reference.set_of(post), reference.set_repost(true), reference.set_bare(true);
+    MustCall(app_, RepostReply::kAdd, reference);
+    return reference.post();
+  };
+  list(bob_, std::chrono::minutes(10));
+  const Post repost = Refer(bob_, "", 0, post);
+  EXPECT_THAT(Reposts(ann_, post), ElementsAre(repost.id()));
+  EXPECT_EQ(Get(ann_, post).reposts(), 1u);
+  EXPECT_TRUE(absl::IsAlreadyExists(Refused(bob_, 0, post)));
+  list(eve_, std::chrono::minutes(1));
+  EXPECT_TRUE(absl::IsAlreadyExists(Refused(eve_, 0, post))) << "its composer may live";
+  Post stored;
+  stored.set_id(list(ann_, std::chrono::minutes(11)));
+  stored.mutable_author()->set_id(ann_.user());
+  stored.mutable_original()->set_id(post);
+  MustCall(app_, PostStorage::kStore, stored);
+  EXPECT_TRUE(absl::IsAlreadyExists(Refused(ann_, 0, post))) << "it is stored";
+}
+
+// A post-storage that refuses each post, and then answers no deletion.
+struct RefusingStorage final : PostStorage::CoroutineService {
+  explicit RefusingStorage(Post p) : post(std::move(p)) {}
+  Coroutine Read(Context&, const social::Ids& request, Posts* reply) override {
+    if (!request.ids().empty() && request.ids(0) == post.id()) *reply->add_posts() = post;
+    co_return absl::OkStatus();
+  }
+  Coroutine Store(Context&, const Post&, Named*) override {
+    co_return absl::NotFoundError("there is no such post to refer to");
+  }
+  const Post post;
+};
+
+// Though nobody can ask whether it is stored.
+TEST(Reaction, ARefusedReplyIsListedNoLonger) {
+  SocialDeployment app("FIB1", /*monolith=*/false);
+  const Session ann = app.Register("ann"), bob = app.Register("bob");
+  const Post post = app.Compose(ann, "a post");
+  app.Kill("post-storage");
+  {
+    std::vector<std::unique_ptr<Service>> services;
+    services.push_back(std::make_unique<RefusingStorage>(post));
+    ServerOptions options;
+    options.listen = {app.AddressOf("post-storage")};
+    const auto server = Server::Start(std::move(options), std::move(services));
+    ASSERT_TRUE(server.ok()) << server.status();
+    const Deadline deadline = Deadline::In(kMaxTestWait);
+    absl::Status status;
+    do {  // channels try to connect again after a while
+      Post none;
+      status = app.Compose(bob, DraftOf("a reply", post.id(), 0), &none);
+      BetweenLooks();
+    } while (absl::IsUnavailable(status) && !deadline.Expired());
+    EXPECT_TRUE(absl::IsNotFound(status)) << status;
+  }
+  const std::unique_ptr<Channel> references = app.Connect("repost-reply");
+  Context ctx(kMaxTestWait);
+  ReferenceCounts counts;
+  ASSERT_TRUE(RepostReply::Stub(references.get()).Count(ctx, IdsOf({post.id()}), &counts).ok());
+  EXPECT_EQ(counts.replies(0), 0u);
 }
 
 // Posts are shown though nobody knows their counts.

@@ -24,8 +24,9 @@ std::vector<std::string> With(std::vector<std::string> set, const std::string& d
 // Tests call more of a monolith than clients may.
 std::vector<std::string> FlagsOf(bool monolith, std::vector<std::string> flags) {
   if (!monolith) return flags;
-  for (const char* service : {"write-home-timeline", "search", "user", "post-storage", "social-graph",
-                              "block-user", "favorite", "direct-message", "home-timeline", "ads"})
+  for (const char* service :
+       {"write-home-timeline", "search", "user", "post-storage", "social-graph", "block-user", "favorite",
+        "repost-reply", "direct-message", "home-timeline", "ads"})
     flags.insert(flags.end(), {"--outside", service});
   return flags;
 }
