@@ -41,8 +41,9 @@ std::string PostgresqlOf(std::string_view sql) {
   std::string out;
   for (size_t at = 0; at < sql.size();) {
     const char c = sql[at];
-    if (c == '\'' || c == '"') {
-      const size_t end = std::min(sql.find(c, at + 1), sql.size() - 1);
+    const bool comment = sql.substr(at).starts_with("--");
+    if (comment || c == '\'' || c == '"') {
+      const size_t end = std::min(sql.find(comment ? '\n' : c, at + 1), sql.size() - 1);
       out.append(sql.substr(at, end + 1 - at));
       at = end + 1;
     } else if (!InWord(c)) {

@@ -13,7 +13,7 @@ namespace curtail::internal {
 
 // "?1" becomes "$1"; the types INTEGER, TEXT and BLOB, which are written in capitals, become
 // BIGINT, TEXT in the order of its bytes, and BYTEA; STRICT and WITHOUT ROWID go; AUTOINCREMENT
-// becomes an identity; a column "user" is quoted. Quotations stay as they are.
+// becomes an identity; a column "user" is quoted. Quotations and comments from -- on stay.
 std::string PostgresqlOf(std::string_view sql);
 
 }  // namespace curtail::internal

@@ -100,6 +100,7 @@ TEST(PostgresqlDialect, HasWhatTheApplicationsWrite) {
   EXPECT_EQ(PostgresqlOf("SELECT e.user FROM users WHERE user = ?1 AND text = 'user ?1' LIMIT ?12"),
             "SELECT e.\"user\" FROM users WHERE \"user\" = $1 AND text = 'user ?1' LIMIT $12");
   EXPECT_EQ(PostgresqlOf("an 'open quote"), "an 'open quote");
+  EXPECT_EQ(PostgresqlOf("-- the user's TEXT\nt TEXT --"), "-- the user's TEXT\nt TEXT COLLATE \"C\" --");
   EXPECT_EQ(PostgresqlOf(""), "");
 }
 
