@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "curtail/base/internal/output_path.h"
 #include "curtail/base/terminal.h"
 
 namespace curtail {
@@ -68,7 +69,7 @@ absl::Status Console::Deliver(std::string_view content) {
 }
 
 absl::Status Console::DeliverTo(const std::string& path, std::string_view content) {
-  if (path == "-") return Deliver(content);
+  if (internal::IsStdout(path)) return Deliver(content);
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
   out << content;
   out.close();

@@ -31,7 +31,7 @@ class Console {
   void PrintWrapped(std::string_view text);
   // A result for programs, to stdout.
   absl::Status Deliver(std::string_view content);
-  // The same into a file; "-" is stdout.
+  // The same into a file; "-" and /dev/stdout are stdout.
   absl::Status DeliverTo(const std::string& path, std::string_view content);
   // Something worth knowing that is not a result; a line on stderr.
   void Note(std::string_view line);

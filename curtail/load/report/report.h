@@ -58,7 +58,8 @@ std::string ResultJson(const LoadResult& result);
 std::string ReportJson(const LoadReport& report, const ReportOrigin& origin = {});
 
 // Writes a whole file: into a temporary beside it, flushed to the disk and then renamed. Readers
-// see the old or the new content. Devices and pipes are written directly.
+// see the old or the new content. Links stay. Devices, pipes and open files such as /dev/fd/3 are
+// written directly.
 // Errors: the system's, with the path.
 absl::Status WriteFile(const std::string& path, std::string_view content);
 

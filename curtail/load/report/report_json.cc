@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <optional>
@@ -21,6 +22,7 @@
 #include "curtail/base/clock.h"
 #include "curtail/base/cpus.h"
 #include "curtail/base/internal/json_document.h"
+#include "curtail/base/internal/output_path.h"
 #include "curtail/load/report/internal/machine_json.h"
 #include "curtail/load/report/report.h"
 #include "curtail/load/report/run_metrics.h"
@@ -310,9 +312,8 @@ absl::Status Failed(const char* what, const std::string& path, int error) {
   return absl::InternalError(text);
 }
 
-// Writes and closes; on an error the file is left as it is.
-absl::Status WriteAll(const std::string& path, std::string_view content, int flags) {
-  const int fd = open(path.c_str(), flags | O_WRONLY | O_CLOEXEC, 0644);
+// Writes and closes `fd`, an open file of this name; on an error the file is left as it is.
+absl::Status WriteAll(int fd, const std::string& path, std::string_view content) {
   if (fd < 0) return Failed("cannot open", path, errno);
   while (!content.empty()) {
     const ssize_t n = write(fd, content.data(), content.size());
@@ -379,14 +380,21 @@ std::string ReportJson(const LoadReport& report, const ReportOrigin& origin) {
 }
 
 absl::Status WriteFile(const std::string& path, std::string_view content) {
+  const internal::OutputPath end = internal::FollowLinks(path);
+  if (end.fd >= 0) {
+    std::fflush(stdout);  // what was printed before comes first
+    return WriteAll(fcntl(end.fd, F_DUPFD_CLOEXEC, 0), path, content);
+  }
   struct stat existing{};
-  if (stat(path.c_str(), &existing) == 0 && !S_ISREG(existing.st_mode)) return WriteAll(path, content, 0);
-  const std::string temporary = absl::StrCat(path, ".tmp.", getpid());
-  if (absl::Status status = WriteAll(temporary, content, O_CREAT | O_TRUNC); !status.ok()) {
+  if (stat(end.path.c_str(), &existing) == 0 && !S_ISREG(existing.st_mode))
+    return WriteAll(open(end.path.c_str(), O_WRONLY | O_CLOEXEC), path, content);
+  const std::string temporary = absl::StrCat(end.path, ".tmp.", getpid());
+  const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (absl::Status status = WriteAll(fd, temporary, content); !status.ok()) {
     (void)unlink(temporary.c_str());
     return status;
   }
-  if (rename(temporary.c_str(), path.c_str()) == 0) return absl::OkStatus();
+  if (rename(temporary.c_str(), end.path.c_str()) == 0) return absl::OkStatus();
   const int error = errno;
   (void)unlink(temporary.c_str());
   return Failed("cannot write", path, error);

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The JSON of reports, back into reports, and the writing of files. tests/schema checks the JSON by its schema.
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
 #include "curtail/base/schema_testing.h"
+#include "curtail/base/temp_dir_testing.h"
 #include "curtail/load/report/report.h"
 #include "curtail/load/report/report_read.h"
 #include "curtail/load/report/report_testing.h"
@@ -215,6 +218,33 @@ TEST(WriteFile, ReplacesAWholeFileAndLeavesNoTemporary) {
   EXPECT_EQ(ReadFile(path), "new");
   EXPECT_NE(access(absl::StrCat(path, ".tmp.", getpid()).c_str(), F_OK), 0);
   unlink(path.c_str());
+}
+
+TEST(WriteFile, ALinkStaysALink) {
+  const TempDir dir;
+  const std::string file = dir.File("7.json"), link = dir.File("latest.json");
+  ASSERT_EQ(symlink("7.json", link.c_str()), 0);
+  for (const char* const text : {"new", "newer"}) {
+    ASSERT_TRUE(WriteFile(link, text).ok());
+    EXPECT_TRUE(std::filesystem::is_symlink(link));
+    EXPECT_FALSE(std::filesystem::is_symlink(file));
+    EXPECT_EQ(ReadFile(file), text);
+  }
+}
+
+TEST(WriteFile, AnOpenFileGoesOn) {
+  const TempDir dir;
+  const std::string file = dir.File("out"), link = dir.File("stdout");
+  const int fd = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  ASSERT_GE(fd, 0);
+  ASSERT_EQ(symlink(absl::StrCat("/proc/self/fd/", fd).c_str(), link.c_str()), 0);
+  ASSERT_EQ(write(fd, "before ", 7), 7);
+  EXPECT_TRUE(WriteFile(link, "{} ").ok());
+  EXPECT_TRUE(WriteFile(absl::StrCat("/dev/fd/", fd), "[] ").ok());
+  ASSERT_EQ(write(fd, "after", 5), 5);
+  EXPECT_EQ(ReadFile(file), "before {} [] after");
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  close(fd);
 }
 
 TEST(WriteFile, AFullDiskIsResourceExhausted) {

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "curtail/base/internal/output_path.h"
 #include "curtail/load/report/report_csv.h"
 #include "curtail/load/report/report_hgrm.h"
 #include "curtail/load/report/report_junit.h"
@@ -21,7 +22,7 @@ absl::Status CheckOutputs(const ResultFlags& flags, Console& console) {
   int to_stdout = 0;
   for (const std::string& path : {flags.json, flags.html, flags.hgrm, flags.csv, flags.junit, flags.raw}) {
     if (absl::Status status = CheckWritable(path); !status.ok()) return status;
-    to_stdout += path == "-" ? 1 : 0;
+    to_stdout += internal::IsStdout(path) ? 1 : 0;
   }
   if (to_stdout > 1) {
     return absl::InvalidArgumentError(
@@ -49,7 +50,7 @@ int CheckThresholds(const LoadReport& report, Console& console) {
 }
 
 absl::Status WriteResult(const std::string& path, std::string_view content, Console& console) {
-  return path == "-" ? console.Deliver(content) : WriteFile(path, content);
+  return internal::IsStdout(path) ? console.Deliver(content) : WriteFile(path, content);
 }
 
 absl::Status WriteResults(const ResultFlags& flags, const LoadReport& report, const ReportOrigin& origin,

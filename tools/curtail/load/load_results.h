@@ -21,7 +21,7 @@ absl::Status CheckOutputs(const ResultFlags& flags, Console& console);
 // stands against it, kVoid otherwise.
 int CheckThresholds(const LoadReport& report, Console& console);
 
-// Writes one; the path "-" is stdout.
+// Writes one; the paths "-" and /dev/stdout are stdout.
 absl::Status WriteResult(const std::string& path, std::string_view content, Console& console);
 // Writes the files of the flags, but for --raw; the first error that there is.
 absl::Status WriteResults(const ResultFlags& flags, const LoadReport& report, const ReportOrigin& origin,

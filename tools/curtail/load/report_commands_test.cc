@@ -101,6 +101,16 @@ TEST_F(ReportCommands, ReportPrintsOrWritesWhatAFileHolds) {
   EXPECT_THAT(Read(hgrm), HasSubstr("Total count    =         5000]"));
 }
 
+TEST_F(ReportCommands, AResultMayNameTheStandardOutput) {
+  const std::string share = MeasuredShare(1), link = Path("stdout");
+  ASSERT_EQ(symlink("/proc/self/fd/1", link.c_str()), 0);
+  testing::internal::CaptureStderr();
+  const auto [code, text] = Report({share}, "", link);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("share 2 of 2 has no result"));
+  EXPECT_EQ(code, kVoid);
+  EXPECT_TRUE(ParseReport(text).ok()) << text;
+}
+
 TEST_F(ReportCommands, UnreadableAndUnwritableFilesHaveTheirExitCodes) {
   const std::string bad = Path("bad.json"), good = Measured("a.json", std::chrono::milliseconds(2));
   ASSERT_TRUE(WriteFile(bad, "{\"schema_version\": 1}").ok());

@@ -18,6 +18,7 @@
 #include "absl/strings/str_format.h"
 #include "curtail/base/clock.h"
 #include "curtail/base/histogram.h"
+#include "curtail/base/internal/output_path.h"
 #include "curtail/base/strings.h"
 #include "curtail/deploy/admin_client.h"
 #include "curtail/rpc/admin/admin.pb.h"
@@ -221,7 +222,7 @@ std::string ToJson(const std::string& target, const std::map<std::string, Servic
 // Counts switches, wake-ups, system calls and the rest of os_source.h while the application serves, and prints them a
 // second and a request. Ends early when `stop` is set. Returns the exit code.
 int RunObserve(const ObserveFlags& flags, Console& console, const std::atomic<bool>& stop) {
-  if (flags.json == "-") console.print_to_stderr();
+  if (internal::IsStdout(flags.json)) console.print_to_stderr();
   if (const absl::Status writable = CheckWritable(flags.json); !writable.ok()) {
     console.Error(std::string(Message(writable)), "");
     return kBadConfig;

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "apps/shipped/application.h"
 #include "curtail/base/clock.h"
+#include "curtail/base/internal/output_path.h"
 #include "curtail/base/read_file.h"
 #include "curtail/base/strings.h"
 #include "curtail/term/console.h"
@@ -111,7 +112,7 @@ absl::Status Collect(const TracesFlags& flags, const std::atomic<bool>& stop, ob
 // Collects spans for some seconds, or until `stop`, joins them, and prints what curtail/observe/trace/trace_analysis.h finds.
 // Returns the exit code.
 int RunTraces(const TracesFlags& flags, Console& console, const std::atomic<bool>& stop) {
-  if (flags.json == "-") console.print_to_stderr();
+  if (internal::IsStdout(flags.json)) console.print_to_stderr();
   absl::Status fine = CheckWritable(flags.json);
   Nanos slow{0};
   if (fine.ok()) fine = CheckSource(flags.source);

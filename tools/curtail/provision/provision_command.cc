@@ -14,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "curtail/base/clock.h"
 #include "curtail/base/cpus.h"
+#include "curtail/base/internal/output_path.h"
 #include "curtail/base/strings.h"
 #include "curtail/deploy/cpu_groups.h"
 #include "curtail/deploy/deployment.h"
@@ -343,7 +344,7 @@ int Provision(const ProvisionFlags& flags, const ProvisionPlan& plan, deploy::De
 }  // namespace
 
 int RunProvision(const ProvisionFlags& flags, Console& console, const std::atomic<bool>& stop) {
-  if (flags.json == "-") console.print_to_stderr();
+  if (internal::IsStdout(flags.json)) console.print_to_stderr();
   const absl::StatusOr<ProvisionPlan> plan = PlanOf(flags, console);
   if (!plan.ok()) return Fail(console, plan.status());
   console.PrintWrapped(absl::StrCat(console.Bold("provision"), "  ", plan->topology.application, ": ",

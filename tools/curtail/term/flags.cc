@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/curtail/term/flags.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
+#include "curtail/base/internal/output_path.h"
 
 namespace curtail::tool {
 namespace {
@@ -130,12 +132,19 @@ absl::Status CheckWritable(const std::string& path) {
   const auto cannot = [&](int error) {
     return absl::InvalidArgumentError(absl::StrCat("cannot write ", path, ": ", strerror(error)));
   };
-  struct stat existing{};
-  if (stat(path.c_str(), &existing) == 0) {
-    if (S_ISDIR(existing.st_mode)) return cannot(EISDIR);
-    if (!S_ISREG(existing.st_mode)) return access(path.c_str(), W_OK) == 0 ? absl::OkStatus() : cannot(errno);
+  const internal::OutputPath end = internal::FollowLinks(path);
+  if (end.fd >= 0) {
+    const int mode = fcntl(end.fd, F_GETFL);
+    if (mode < 0) return cannot(errno);
+    return (mode & O_ACCMODE) == O_RDONLY ? cannot(EBADF) : absl::OkStatus();
   }
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  struct stat existing{};
+  if (stat(end.path.c_str(), &existing) == 0) {
+    if (S_ISDIR(existing.st_mode)) return cannot(EISDIR);
+    if (!S_ISREG(existing.st_mode))
+      return access(end.path.c_str(), W_OK) == 0 ? absl::OkStatus() : cannot(errno);
+  }
+  const std::filesystem::path folder = std::filesystem::path(end.path).parent_path();
   return access(folder.empty() ? "." : folder.c_str(), W_OK) == 0 ? absl::OkStatus() : cannot(errno);
 }
 

@@ -37,8 +37,9 @@ std::string WithoutSecret(std::string_view line);
 // The command line as a shell takes it, with the secrets of -H and --metadata left out.
 std::string CommandText(const std::vector<std::string>& arguments);
 
-// So that a long run is not started whose result could not be written. OK for an empty path and for "-". Errors: INVALID_ARGUMENT that
-// says why: a directory, a folder that is not there or may not be written to.
+// So that a long run is not started whose result could not be written. OK for an empty path and for "-". Of a link it
+// judges the file that the link leads to. Errors: INVALID_ARGUMENT that says why: a directory, a folder that is not there
+// or may not be written to.
 absl::Status CheckWritable(const std::string& path);
 
 }  // namespace curtail::tool

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/curtail/term/flags.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <string>
+
+#include "curtail/base/temp_dir_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -58,6 +62,25 @@ TEST(CommandText, QuotesAndKeepsNoSecrets) {
   EXPECT_EQ(text.find("abc"), std::string::npos) << text;
   EXPECT_THAT(text, testing::HasSubstr("'Authorization: ***'"));
   EXPECT_THAT(text, testing::HasSubstr("'x-id: seen'"));
+}
+
+TEST(CheckWritable, JudgesWhatALinkLeadsTo) {
+  const TempDir dir;
+  ASSERT_EQ(symlink("later.json", dir.File("latest.json").c_str()), 0);
+  EXPECT_TRUE(CheckWritable(dir.File("latest.json")).ok());
+  ASSERT_EQ(symlink("absent/later.json", dir.File("lost.json").c_str()), 0);
+  EXPECT_THAT(CheckWritable(dir.File("lost.json")).message(), testing::HasSubstr("No such file"));
+}
+
+TEST(CheckWritable, AnOpenFileMustBeOpenForWriting) {
+  const TempDir dir;
+  const std::string file = dir.Write("file", "");
+  for (const int mode : {O_RDONLY, O_WRONLY, O_RDWR}) {
+    const int fd = open(file.c_str(), mode | O_CLOEXEC);
+    ASSERT_GE(fd, 0);
+    EXPECT_EQ(CheckWritable("/dev/fd/" + std::to_string(fd)).ok(), mode != O_RDONLY) << mode;
+    close(fd);
+  }
 }
 
 }  // namespace
