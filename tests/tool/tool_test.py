@@ -382,7 +382,9 @@ def test_load(tools):
         check_load_runs(tools, address, brief)
         check_load_refuses(tools, address, brief, health)
         check_load_looks(tools, address, brief)
+        paused = start_paused_runs(tools, address)
         check_load_shares(tools, address)
+        check_paused_runs(tools, paused)
         check_load_progress(tools, address, health)
     finally:
         server.terminate()
@@ -541,6 +543,23 @@ def check_load_shares(tools, address):
     assert code == 98 and "died.json cannot be opened" in out and "share 2 of 3 has no result" in out, (code, out, err)
     expect_refusal(tools.run(*flags, "--share", "1/3", "--start-at", start), 104, "--start-at", "choose a later time")
     expect_refusal(tools.run(*flags, "--share", "4/3"), 104, "--share", "write 2/3")
+
+
+def start_paused_runs(tools, address):
+    """Two runs at known times. The last journeys of the first run pause for longer than the other times between the runs last."""
+    check = "method: grpc.health.v1.Health/Check\n    data: '{\"service\": \"\"}'"
+    journey = tools.path("paused.yaml")
+    with open(journey, "w") as file:
+        file.write(f"steps:\n  - name: first\n    {check}\n  - name: second\n    pause: 4500ms\n    {check}\n")
+    return tools.start("load", address, "--rps", "20", "--duration", "1s", "--warmup", "0s", "--timeout", "100ms", "--journey", journey,
+                       "--repeat", "2", "--start-at", f"{time.time() + 8:.3f}", "--json", tools.path("paused.json"))
+
+
+def check_paused_runs(tools, process):
+    out, err = process.communicate(timeout=MAX_WAIT_S)
+    assert process.returncode in (0, 98), (process.returncode, out, err)
+    first, second = read_json(tools.path("paused.json"))["runs"]
+    assert second["started_unix_us"] - first["started_unix_us"] > 11e6, (first, second)
 
 
 def check_load_refuses(tools, address, brief, health):

@@ -32,6 +32,7 @@
 #include "tools/curtail/load/load_checks.h"
 #include "tools/curtail/load/load_results.h"
 #include "tools/curtail/load/load_setup.h"
+#include "tools/curtail/load/load_share.h"
 #include "tools/curtail/load/load_threads.h"
 #include "tools/curtail/load/request_log.h"
 #include "tools/curtail/load/trial.h"
@@ -463,6 +464,7 @@ int RunLoad(const LoadFlags& flags, Console& console, const std::atomic<bool>& s
   if (!first.ok()) return FailLoad(console, first.status());
   if (absl::Status status = SetChecks(given, *targets, **first, &setup->options); !status.ok())
     return FailLoad(console, status);
+  if (const Journey* journey = (*first)->journey(); journey != nullptr) AllowForJourney(*journey, &*setup);
   if (given.debug) return ShowOneCall(given, *targets, setup->options, **first, console);
   const absl::StatusOr<LoadPlan> plan = PlanOf(given, *setup, **first);
   if (!plan.ok()) return FailLoad(console, plan.status());

@@ -102,4 +102,12 @@ absl::Status SetShare(const LoadFlags& flags, LoadSetup* setup) {
   return flags.start_at.empty() ? absl::OkStatus() : SetStart(flags, setup);
 }
 
+void AllowForJourney(const Journey& journey, LoadSetup* setup) {
+  const auto later_steps = static_cast<int64_t>(journey.steps() - 1);
+  const Nanos pauses = journey.longest_pauses();
+  // The last journeys of a run pause in full. Those that check the targets before the next run pause for 1 s at most.
+  setup->between_starts += setup->options.timeout * later_steps + pauses +
+                           std::min<Nanos>(pauses, later_steps * std::chrono::seconds(1));
+}
+
 }  // namespace curtail::tool

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "curtail/base/clock.h"
+#include "curtail/load/message/journey.h"
 #include "tools/curtail/load/load_flags.h"
 #include "tools/curtail/load/load_setup.h"
 
@@ -23,5 +24,8 @@ absl::StatusOr<Nanos> ParseStartAt(std::string_view text, Nanos now);
 // Puts what --threads, --share and --start-at ask for into `setup`, which has the times of a run. Errors: INVALID_ARGUMENT
 // naming the flag.
 absl::Status SetShare(const LoadFlags& flags, LoadSetup* setup);
+
+// Adds the time to `setup` that a journey takes longer than one request, before its run and at the end of it.
+void AllowForJourney(const Journey& journey, LoadSetup* setup);
 
 }  // namespace curtail::tool

@@ -2,6 +2,8 @@
 #include "tools/curtail/load/load_share.h"
 
 #include <chrono>
+#include <string>
+#include <utility>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -67,6 +69,34 @@ TEST(SetShare, RunsStartAtKnownTimesAfterEachOther) {
   flags.requests = 100;
   (void)SetupOf(flags, &status);
   EXPECT_THAT(status.message(), HasSubstr("--duration in place of -n"));
+}
+
+// Three steps with pauses that add up to `pauses`.
+class Paused final : public Journey {
+ public:
+  explicit Paused(Nanos pauses) : pauses_(pauses) {}
+  std::string_view method() const override { return "paused"; }
+  size_t steps() const override { return 3; }
+  std::string_view StepName(size_t) const override { return "step"; }
+  std::string_view StepMethod(size_t) const override { return "/a.B/C"; }
+  Nanos PauseBefore(size_t, uint64_t) const override { return pauses_ / 2; }
+  Nanos longest_pauses() const override { return pauses_; }
+  absl::StatusOr<std::string> StepRequest(size_t, uint64_t, const KeptValues&) const override { return ""; }
+  absl::Status Keep(size_t, std::string_view, KeptValues*) const override { return absl::OkStatus(); }
+
+ private:
+  const Nanos pauses_;
+};
+
+TEST(AllowForJourney, RunsStartAfterTheLastJourneysAndTheFirst) {
+  for (const auto& [pauses, wanted] : {std::pair(milliseconds(600), milliseconds(2 * 1000 + 2 * 600)),
+                                       std::pair(milliseconds(9000), milliseconds(2 * 1000 + 9000 + 2000))}) {
+    LoadSetup setup;
+    setup.options.timeout = seconds(1);
+    setup.between_starts = seconds(18);
+    AllowForJourney(Paused(pauses), &setup);
+    EXPECT_EQ(setup.between_starts, seconds(18) + wanted);
+  }
 }
 
 TEST(SetShare, EachSenderNeedsSomethingToSend) {
