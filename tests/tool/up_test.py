@@ -258,6 +258,16 @@ def test_killed(tools):
     expect_nothing_left(grace_s=10)
 
 
+def test_stopped(tools):
+    """`curtail down` also ends what Ctrl-Z has stopped."""
+    process = up(tools)
+    process.send_signal(signal.SIGSTOP)
+    code, out, err = tools.run("down", "hdsearch", "--timeout", "20s")
+    assert code == 0 and out == "hdsearch is down\n", (code, out, err)
+    process.communicate(timeout=MAX_WAIT_S)
+    expect_nothing_left()
+
+
 def test_restarts(tools):
     process = up(tools)
     before = expect_serving(tools)
@@ -268,6 +278,9 @@ def test_restarts(tools):
     assert "killed by signal 9" in after["leaf-1"]["problem"], after["leaf-1"]
     assert after["mid-tier"]["pid"] == before["mid-tier"]["pid"], "the others are left alone"
     assert re.search(r"^leaf-1 was killed by signal 9 \(Killed\), \d+ s ago$", tools.run("ps")[1], re.M), "why, and when"
+    os.kill(after["leaf-0"]["pid"], signal.SIGSTOP)
+    code, out, err = tools.run("restart", "hdsearch/leaf.0", "--timeout", "20s")
+    assert code == 0 and out == "hdsearch/leaf.0: 1 process restarted\n", (code, out, err)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=MAX_WAIT_S)
     assert "leaf-1 was killed by signal 9" in err and "leaf-1 is back at" in err, err

@@ -71,6 +71,7 @@ int RunDown(const DownFlags& flags, Console& console, const std::atomic<bool>& s
     return kBadConfig;
   }
   Send(process, SIGTERM);
+  Send(process, SIGCONT);  // a stopped process acts on nothing but SIGKILL
   if (AwaitEnd(process, Deadline::In(*timeout), stop)) {
     console.Print(absl::StrCat(flags.application, " is down\n"));
     return kOk;

@@ -43,6 +43,7 @@ absl::Status RestartOne(const std::string& application, const ProcessState& befo
                         const std::atomic<bool>& stop) {
   if (kill(before.pid, SIGTERM) != 0 && errno != ESRCH)
     return absl::InternalError(absl::StrCat(before.name, ": kill: ", std::strerror(errno)));
+  kill(before.pid, SIGCONT);  // a stopped process acts on nothing but SIGKILL
   const Deadline deadline = Deadline::In(timeout);
   while (true) {
     const absl::StatusOr<UpState> state = ReadUpState(application);
