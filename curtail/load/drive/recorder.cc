@@ -7,12 +7,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "curtail/load/report/internal/error_texts.h"
 
 namespace curtail {
 namespace {
 
-// Servers that put ids into their error messages must not fill our memory.
-constexpr int kMaxTextsOfCode = 10;
 constexpr char kOtherMethods[] = "(others)";
 constexpr char kNotSent[] = "NOT_SENT";
 constexpr size_t kMaxErrorLength = 200;
@@ -79,10 +78,10 @@ void Recorder::CountFailure(Nanos latency, const absl::Status& status) {
   std::string text =
       absl::StrCat(name, status.message().empty() ? "" : ": ", status.message().substr(0, kMaxErrorLength));
   if (!result_.errors.contains(text)) {
-    if (code.texts < kMaxTextsOfCode) {
+    if (code.texts < internal::kMaxTextsOfCode) {
       ++code.texts;
     } else {
-      text = absl::StrCat(name, ": (other texts)");
+      text = internal::OtherTexts(name);
     }
   }
   ++result_.errors[text];

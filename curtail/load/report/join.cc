@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
+#include "curtail/load/report/internal/error_texts.h"
 
 namespace curtail {
 namespace {
@@ -87,7 +88,7 @@ void AddCounters(const LoadResult& part, LoadResult* all) {
   all->sent_per_s += part.sent_per_s;
   all->good_per_s += part.good_per_s;
   for (const auto& [code, count] : part.codes) all->codes[code] += count;
-  for (const auto& [error, count] : part.errors) all->errors[error] += count;
+  for (const auto& [error, count] : part.errors) internal::AddError(error, count, &all->errors);
   all->cpu += part.cpu;
   all->spin += part.spin;
 }

@@ -2,6 +2,7 @@
 #include "curtail/load/report/join.h"
 
 #include "absl/strings/str_cat.h"
+#include "curtail/load/report/report_read.h"
 #include "curtail/load/report/report_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -52,6 +53,25 @@ TEST(JoinResults, JoinsStepsMethodsAndChecks) {
   EXPECT_EQ(twice.reply_checks.failed, 6u);
   EXPECT_EQ(twice.reply_checks.checks[1].failed, 6u);
   EXPECT_EQ(twice.reply_checks.checks[1].example, "it is absent");
+}
+
+TEST(JoinResults, KeepsAsFewTextsOfErrorsAsARunDoes) {
+  constexpr uint64_t kParts = 120, kTexts = 10;
+  std::vector<LoadResult> parts(kParts, SampleRun(1));
+  for (uint64_t part = 0; part < kParts; ++part) {
+    parts[part].errors.clear();
+    for (uint64_t text = 0; text < kTexts; ++text)
+      parts[part].errors[absl::StrCat("ABORTED: row ", part * kTexts + text)] = 1;
+    parts[part].errors["ABORTED: (other texts)"] = 5;
+    parts[part].errors["UNAVAILABLE"] = 1;
+  }
+  const LoadResult all = JoinResults(parts.front().plan, parts);
+  EXPECT_EQ(all.errors.size(), kTexts + 2);
+  EXPECT_EQ(all.errors.at("ABORTED: row 0"), 1u);
+  EXPECT_EQ(all.errors.at("ABORTED: (other texts)"), kParts * (kTexts + 5) - kTexts);
+  EXPECT_EQ(all.errors.at("UNAVAILABLE"), kParts);
+  const absl::StatusOr<LoadReport> read = ParseReport(ReportJson({.runs = {all}}));
+  EXPECT_TRUE(read.ok()) << read.status();
 }
 
 TEST(JoinResults, IsVoidWhereAPartWasLate) {
