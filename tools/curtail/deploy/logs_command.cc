@@ -6,9 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
-#include <deque>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <string>
@@ -22,6 +20,7 @@
 #include "curtail/base/strings.h"
 #include "curtail/term/console.h"
 #include "curtail/term/exit_code.h"
+#include "tools/curtail/deploy/log_tail.h"
 #include "tools/curtail/deploy/run_folder.h"
 #include "tools/curtail/deploy/target.h"
 #include "tools/curtail/term/command.h"
@@ -38,32 +37,8 @@ struct LogsFlags {
 
 constexpr int kFollowMs = 100;
 
-// One log that is read from where it was left.
-struct Log {
-  std::string name;
-  std::string path;
-  std::streamoff at = 0;
-
-  // The whole lines that have come since the last look, at the end also one that was not finished; at most `last` of
-  // them unless 0.
-  std::deque<std::string> Take(size_t last, bool end) {
-    std::deque<std::string> lines;
-    std::ifstream in(path, std::ios::binary);
-    if (!in) return lines;
-    in.seekg(0, std::ios::end);
-    at = std::min<std::streamoff>(at, in.tellg());  // it begins again where it was moved to NAME.log.1
-    in.seekg(at);
-    for (std::string line; std::getline(in, line) && (end || !in.eof());) {
-      at += static_cast<std::streamoff>(line.size()) + (in.eof() ? 0 : 1);
-      lines.push_back(std::move(line));
-      if (last > 0 && lines.size() > last) lines.pop_front();
-    }
-    return lines;
-  }
-};
-
 // Adds those that are asked for. Returns the names of all.
-std::vector<std::string> FindNew(const LogsFlags& flags, std::map<std::string, Log>* logs) {
+std::vector<std::string> FindNew(const LogsFlags& flags, std::map<std::string, LogTail>* logs) {
   std::vector<std::string> names;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(RunFolderOf(flags.application), error)) {
@@ -74,7 +49,7 @@ std::vector<std::string> FindNew(const LogsFlags& flags, std::map<std::string, L
   const std::string asked = InstanceMeant(flags.process, names);
   for (const std::string& name : names) {
     if (!asked.empty() && !NamesProcess(asked, name)) continue;
-    logs->try_emplace(name, Log{name, RunFolderOf(flags.application) + "/" + name + ".log"});
+    logs->try_emplace(name, RunFolderOf(flags.application) + "/" + name + ".log");
   }
   return names;
 }
@@ -100,7 +75,7 @@ int RunLogs(const LogsFlags& given, Console& console, const std::atomic<bool>& s
     flags.process = flags.application.substr(slash + 1);
     flags.application.resize(slash);
   }
-  std::map<std::string, Log> logs;
+  std::map<std::string, LogTail> logs;
   const std::vector<std::string> names = FindNew(flags, &logs);
   if (logs.empty()) return NoLogs(flags, names, console);
   const auto print = [&](size_t last, bool end) {
