@@ -8,7 +8,8 @@ what they print on one page, with the machine and the commit.
   ./dev bench report --only fences,peers    the commands of two pages
 
 The page is FOLDER/report.md. Each command runs in the folder of its page, FOLDER/PAGE, where its files stay. A command that has
-succeeded there is not run again, so an interrupted report goes on where it was; --again begins from the start.
+succeeded there is not run again, so an interrupted report goes on where it was; --again begins from the start. Below the numbers of an earlier
+run the page has when that was, and the commit.
 
 Exit codes: 0 done, 1 a command failed (the page says which), 104 bad flags, 130 interrupted.
 """
@@ -70,12 +71,14 @@ def runnable(command):
     return command
 
 
-def take(command, folder):
-    """Runs the command; what it prints stays in the folder. Returns its exit code, the seconds it took, and the name of its files."""
+def take(command, folder, head):
+    """Runs the command; what it prints stays in the folder. Returns its exit code, the seconds it took, the name of its files, and of an earlier
+    run the head of its page."""
     stem = folder / hashlib.sha256(command.encode()).hexdigest()[:12]
     done = stem.with_suffix(".done")
     if done.exists():
-        return 0, float(done.read_text()), stem
+        took, _, measured = done.read_text().partition("\n")
+        return 0, float(took), stem, measured or "at a time that was not kept"
     begun = time.monotonic()
     with open(stem.with_suffix(".out"), "w") as out, open(stem.with_suffix(".err"), "w") as err:
         process = subprocess.Popen(["bash", "-c", runnable(command)], cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True)
@@ -91,8 +94,8 @@ def take(command, folder):
     if code == 0:
         named = re.search(r"--markdown (\S+)", command)  # a later command may write a file of the same name
         stem.with_suffix(".md").write_text((folder / named[1]).read_text() if named else f"```text\n{stem.with_suffix('.out').read_text().strip()}\n```")
-        done.write_text(f"{took:.1f}")
-    return code, took, stem
+        done.write_text(f"{took:.1f}\n{head}")
+    return code, took, stem, head
 
 
 def machine():
@@ -105,7 +108,8 @@ def machine():
 
 
 def report(pages, out):
-    page, failed = ["# Measured in one run", "", machine()], []
+    head = machine()
+    page, failed = ["# Measured in one run", "", head], []
     number, of = 0, sum(map(len, pages.values()))
     for name, commands in pages.items():
         folder = out / name
@@ -114,11 +118,13 @@ def report(pages, out):
         for command in commands:
             number += 1
             print(f"{number} of {of}: {name}: {command[:100]}", file=sys.stderr, flush=True)
-            code, took, stem = take(command, folder)
+            code, took, stem, measured = take(command, folder, head)
             print(f"    {'done' if code == 0 else f'FAILED with {code}'}, {took:.0f} s", file=sys.stderr, flush=True)
             page += ["", "```sh", command, "```", ""]
             if code == 0:
                 page.append(stem.with_suffix(".md").read_text().strip())
+                if measured != head:
+                    page += ["", f"Measured: {measured}"]
             else:
                 failed.append(command)
                 last = stem.with_suffix(".err").read_text().strip().splitlines()[-5:]

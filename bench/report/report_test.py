@@ -6,6 +6,7 @@ import pathlib
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import report  # noqa: E402
@@ -46,6 +47,19 @@ class Report(unittest.TestCase):
             page = (out / "report.md").read_text()
             self.assertIn("bench/count --json x --markdown t.md\n```\n\n1\n", page)
             self.assertIn("Exit code 3:\n\n```text\nno such thing\n```", page)
+
+    def test_numbers_of_an_earlier_run_have_their_time(self):
+        out = self.root / "out"
+        for day in ("Monday", "Tuesday"):
+            with mock.patch.object(report, "machine", lambda: f"{day}, commit {day.lower()}."):
+                report.report(self.pages, out)
+        page = (out / "report.md").read_text()
+        self.assertIn("# Measured in one run\n\nTuesday, commit tuesday.\n", page)
+        self.assertIn("```\n\n1\n\nMeasured: Monday, commit monday.\n", page)
+        self.assertEqual(page.count("Measured: "), 1)
+        with mock.patch.object(report, "machine", lambda: "Monday, commit monday."):
+            report.report(self.pages, out)
+        self.assertNotIn("Measured: ", (out / "report.md").read_text())
 
     def test_each_benchmark_that_the_documents_name_exists(self):
         sources = "".join(path.read_text() for folder in ("bench", "apps") for path in (report.ROOT / folder).rglob("CMakeLists.txt"))
