@@ -11,7 +11,7 @@ The page is FOLDER/report.md. Each command runs in the folder of its page, FOLDE
 succeeded there is not run again, so an interrupted report goes on where it was; --again begins from the start. Below the numbers of an earlier
 run the page has when that was, and the commit.
 
-Exit codes: 0 done, 1 a command failed (the page says which), 104 bad flags, 130 interrupted.
+Exit codes: 0 done, 1 a command failed (the page says which), 104 bad flags, 129 the terminal was closed, 130 interrupted, 143 terminated.
 """
 
 import argparse
@@ -36,6 +36,7 @@ PROGRAMS = {
     "curtail": ROOT / "build/bench/tools/curtail/curtail",
 }
 MOST_S = 3 * 3600  # of one command
+GRACE_S = 10  # of a command that is told to end
 
 
 class Parser(argparse.ArgumentParser):
@@ -71,6 +72,16 @@ def runnable(command):
     return command
 
 
+def end(process):
+    """Ends the command's process group."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, number)
+            process.wait(GRACE_S)
+        except (ProcessLookupError, subprocess.TimeoutExpired):
+            pass
+
+
 def take(command, folder, head):
     """Runs the command; what it prints stays in the folder. Returns its exit code, the seconds it took, the name of its files, and of an earlier
     run the head of its page."""
@@ -88,8 +99,7 @@ def take(command, folder, head):
             code = 124
         finally:
             if process.poll() is None:
-                os.killpg(process.pid, signal.SIGTERM)
-                process.wait()
+                end(process)
     took = time.monotonic() - begun
     if code == 0:
         named = re.search(r"--markdown (\S+)", command)  # a later command may write a file of the same name
@@ -151,7 +161,9 @@ def main():
     if options.again:
         for done in options.out.glob("*/*.done"):
             done.unlink()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup has it
+            signal.signal(number, lambda which, _: sys.exit(128 + which))
     failed = report(pages, options.out)
     print(f"{options.out / 'report.md'}" + (f"; {len(failed)} commands failed" if failed else ""))
     return 1 if failed else 0

@@ -2,9 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the report. Usage: report_test.py"""
 
+import os
 import pathlib
+import signal
+import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from unittest import mock
 
@@ -20,6 +24,19 @@ bench/fail
 npm run plot
 ```
 """
+
+
+def members(group):
+    """The processes of the group, but those that have ended."""
+    found = []
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, of = stat.read_text().rpartition(")")[2].split()[:3]
+        except OSError:
+            continue
+        if of == group and state != "Z":
+            found.append(stat.parent.name)
+    return found
 
 
 class Report(unittest.TestCase):
@@ -60,6 +77,24 @@ class Report(unittest.TestCase):
         with mock.patch.object(report, "machine", lambda: "Monday, commit monday."):
             report.report(self.pages, out)
         self.assertNotIn("Measured: ", (out / "report.md").read_text())
+
+    def test_a_closed_terminal_ends_the_command(self):
+        script = f"import sys; sys.path.insert(0, {str(pathlib.Path(report.__file__).parent)!r}); import report; " \
+                 "report.found = lambda only: {'page': ['sleep 600 & sleep 600; true']}; sys.exit(report.main())"
+        process = subprocess.Popen([sys.executable, "-c", script, "--out", str(self.root / "out")], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                   preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
+        self.addCleanup(process.kill)
+        children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        limit = time.monotonic() + 60
+        while not (group := children.read_text().strip()) or len(members(group)) < 3:
+            self.assertLess(time.monotonic(), limit)
+            time.sleep(0.01)
+        self.addCleanup(lambda: members(group) and os.killpg(int(group), signal.SIGKILL))
+        process.send_signal(signal.SIGHUP)
+        self.assertEqual(process.wait(60), 128 + signal.SIGHUP)
+        while members(group):
+            self.assertLess(time.monotonic(), limit)
+            time.sleep(0.01)
 
     def test_each_benchmark_that_the_documents_name_exists(self):
         sources = "".join(path.read_text() for folder in ("bench", "apps") for path in (report.ROOT / folder).rglob("CMakeLists.txt"))
