@@ -249,6 +249,8 @@ def test_help(tools):
     expect_refusal(tools.run("render", "bank", "--to", "k8s"), 104, '--to: unknown value "k8s"; write kubernetes, helm or compose\n')
     for image in ("Bad Image!", "UPPER:tag"):
         expect_refusal(tools.run("render", "bank", "--to", "compose", "--image", image), 104, f"--image: '{image}' is not the name of an image\n")
+    expect_refusal(tools.run("render", "hdsearch", "--to", "helm", "--output", "/dev/null/chart"), 1, "/dev/null/chart",
+                   "hint: --output takes a folder")
     expect_refusal(tools.run("compare", "./x.yaml", "--policies", "mutune"), 104, "compare takes shipped applications only")
     expect_refusal(tools.run("new", "My App"), 104, "a name starts with a lower-case letter and has lower-case letters and digits, at most 40\n")
     expect_refusal(tools.run("new", "kiosk", "--services", "front"), 104, "--services: give 2 to 50 services")

@@ -102,7 +102,8 @@ int RunRender(const RenderFlags& flags, Console& console) {
     return delivered.ok() ? kOk : (console.Error(std::string(Message(delivered)), ""), kFailed);
   }
   if (absl::Status written = WriteFiles(flags.output, files, console); !written.ok()) {
-    return fail(written, "--output takes a folder that can be written to");
+    console.Error(std::string(Message(written)), "--output takes a folder that can be written to");
+    return kFailed;
   }
   const char* const next = flags.to == "kubernetes" ? "kubectl apply -f "
                            : flags.to == "helm"     ? "helm install NAME "
