@@ -16,6 +16,7 @@
 #include "apps/shipped/application.h"
 #include "curtail/adapt/policy_kind.h"
 #include "curtail/adapt/verification.h"
+#include "curtail/base/internal/output_path.h"
 #include "curtail/base/strings.h"
 #include "curtail/load/report/report.h"
 #include "curtail/load/report/report_page.h"
@@ -23,6 +24,7 @@
 #include "tools/curtail/compare/compare_plan.h"
 #include "tools/curtail/compare/policy_report.h"
 #include "tools/curtail/compare/policy_trial.h"
+#include "tools/curtail/load/load_results.h"
 #include "tools/curtail/term/command.h"
 #include "tools/curtail/term/flags.h"
 #include "tools/curtail/term/validators.h"
@@ -178,9 +180,8 @@ int RunCompare(const CompareFlags& flags, Console& console, const std::atomic<bo
   }
   const absl::StatusOr<ComparisonPlan> plan = MakePlan(flags, profile ? &*profile : nullptr);
   if (!plan.ok()) return FailCompare(console, plan.status());
-  for (const std::string& path : {flags.json, flags.html}) {
-    if (absl::Status status = CheckWritable(path); !status.ok()) return FailCompare(console, status);
-  }
+  if (absl::Status status = CheckPaths({flags.json, flags.html}, console); !status.ok())
+    return FailCompare(console, status);
   console.PrintWrapped(absl::StrCat(console.Bold("compare"), " ", PlanText(flags, *plan)));
   if (flags.dry_run) return kOk;
   PolicyComparison comparison = DescribeComparison(*plan);
@@ -236,15 +237,15 @@ int ReportComparison(const PolicyComparison& comparison, const std::string& json
   if (comparison.runs.empty()) return kFailed;
   console.Print(PolicyTables(comparison, console));
   absl::Status written;
-  if (!json.empty()) written.Update(WriteFile(json, PolicyComparisonJson(comparison)));
-  if (!html.empty()) written.Update(WriteFile(html, ReportPage(PolicyComparisonJson(comparison))));
+  if (!json.empty()) written.Update(WriteResult(json, PolicyComparisonJson(comparison), console));
+  if (!html.empty()) written.Update(WriteResult(html, ReportPage(PolicyComparisonJson(comparison)), console));
   if (!written.ok()) {
     console.Error(std::string(Message(written)), "free some space, or write elsewhere");
     return kFailed;
   }
   std::error_code error;
   for (const std::string& path : {json, html}) {
-    if (!path.empty())
+    if (!path.empty() && !internal::IsStdout(path))
       console.Print(absl::StrCat("written  ", std::filesystem::absolute(path, error).string(), "\n"));
   }
   return kOk;
@@ -315,7 +316,7 @@ Command AddCompare(CLI::App& app) {
                    "The share by which policies may leave the p99 higher to save CPU; 0: never")
       ->check(Between(0, 100))
       ->capture_default_str();
-  command->add_option("--json", f->json, "Write the results here as JSON");
+  command->add_option("--json", f->json, "Write the results here as JSON; - is the standard output");
   command->add_option("--html", f->html, "Write a report with charts here");
   command->add_flag("--quick", f->quick, "One round, shorter");
   command->add_flag("--dry-run", f->dry_run, "Print the plan and stop");

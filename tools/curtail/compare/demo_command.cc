@@ -29,6 +29,7 @@
 #include "tools/curtail/compare/demo_story.h"
 #include "tools/curtail/compare/policy_judge.h"
 #include "tools/curtail/compare/policy_trial.h"
+#include "tools/curtail/load/load_results.h"
 #include "tools/curtail/term/command.h"
 #include "tools/curtail/term/flags.h"
 #include "tools/curtail/term/validators.h"
@@ -225,11 +226,11 @@ int RunDemo(const DemoFlags& flags, Console& console, const std::atomic<bool>& s
     console.Error(std::string(Message(plan.status())), HintFor(plan.status(), flags));
     return kBadConfig;
   }
-  for (const std::string& path : {flags.html, flags.json, flags.profile}) {
-    if (absl::Status status = CheckWritable(path); !status.ok()) {
-      console.Error(std::string(Message(status)), "");
-      return kBadConfig;
-    }
+  absl::Status writable = CheckPaths({flags.html, flags.json}, console);
+  writable.Update(CheckWritable(flags.profile));
+  if (!writable.ok()) {
+    console.Error(std::string(Message(writable)), "");
+    return kBadConfig;
   }
   deploy::LogFolder logs;
   if (logs.path().empty()) {
@@ -281,7 +282,7 @@ Command AddDemo(CLI::App& app) {
   demo->add_option("--policies", f->policies, "What is compared; see curtail compare --help");
   demo->add_option("--seed", f->seed, "Of the arrivals")->check(NotNegative())->capture_default_str();
   demo->add_option("--html", f->html, "Write the report here")->capture_default_str()->take_last();
-  demo->add_option("--json", f->json, "Write the results here as JSON");
+  demo->add_option("--json", f->json, "Write the results here as JSON; - is the standard output");
   demo->add_option("--profile", f->profile, "Keep the profile here");
   demo->add_flag("--quick", f->quick, "Three loads, the first three policies, one round");
   AddApplicationFlags(*demo, &f->application);

@@ -7,9 +7,12 @@
 
 #include "absl/strings/str_split.h"
 #include "curtail/base/schema_testing.h"
+#include "curtail/term/console.h"
+#include "curtail/term/exit_code.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "tools/curtail/compare/compare_command.h"
 #include "tools/curtail/compare/policy_summary.h"
 #include "tools/curtail/compare/policy_tables.h"
 #include "tools/curtail/compare/policy_testing.h"
@@ -49,6 +52,16 @@ TEST(PolicyTables, SteadyLoadsAreRowsAndPoliciesColumns) {
   EXPECT_THAT(text,
               HasSubstr("hdsearch over 10000 made-up points; profile profile.json (5 configs); SLO 10 ms; "
                         "5 rounds, seed 7\n"));
+}
+
+TEST(ReportComparison, MayWriteToTheStandardOutput) {
+  Console console;
+  console.print_to_stderr();
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(ReportComparison(SampleComparison(), "-", "", console), kOk);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), Not(HasSubstr("written  ")));
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), PolicyComparisonJson(SampleComparison()));
 }
 
 TEST(PolicyTables, BeginWithP99AndCpuOverAllLoads) {

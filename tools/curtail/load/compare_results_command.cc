@@ -38,6 +38,8 @@ int RefuseResults(const std::string& why, const char* hint, Console& console) {
 }  // namespace
 
 int RunCompareResults(const CompareResultsFlags& flags, Console& console) {
+  if (absl::Status status = CheckPaths({flags.json}, console); !status.ok())
+    return RefuseResults(std::string(status.message()), "", console);
   ReportOrigin origin_a, origin_b;
   const std::optional<LoadReport> a = Read(flags.a, &origin_a, console);
   if (!a) return kBadConfig;
@@ -54,7 +56,7 @@ int RunCompareResults(const CompareResultsFlags& flags, Console& console) {
   WarnOfMachines(origin_a, origin_b, &comparison);
   console.Print(absl::StrCat("A  ", flags.a, "\nB  ", flags.b, "\n", ComparisonText(comparison)));
   if (!flags.json.empty()) {
-    if (absl::Status status = WriteFile(flags.json, ComparisonJson(comparison)); !status.ok()) {
+    if (absl::Status status = WriteResult(flags.json, ComparisonJson(comparison), console); !status.ok()) {
       console.Error(std::string(status.message()), "free some space, or write elsewhere");
       return kFailed;
     }
@@ -70,7 +72,7 @@ Command AddCompareResults(CLI::App& app) {
       app.add_subcommand("compare-results", "Whether two load tests differ, or only by noise");
   command->add_option("A", f->a, "Written by curtail load --repeat 5 --json")->required();
   command->add_option("B", f->b, "The same, to be judged against A")->required();
-  command->add_option("--json", f->json, "Write the comparison here as JSON");
+  command->add_option("--json", f->json, "Write the comparison here as JSON; - is the standard output");
   command->add_flag("--fail-if-worse", f->fail_if_worse,
                     "Exit with 99 when some number is worse, with 98 when A or B has no valid run");
   command->footer("Example: curtail compare-results before.json after.json --fail-if-worse");

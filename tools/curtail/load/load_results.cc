@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -19,8 +20,12 @@
 namespace curtail::tool {
 
 absl::Status CheckOutputs(const ResultFlags& flags, Console& console) {
+  return CheckPaths({flags.json, flags.html, flags.hgrm, flags.csv, flags.junit, flags.raw}, console);
+}
+
+absl::Status CheckPaths(const std::vector<std::string>& paths, Console& console) {
   int to_stdout = 0;
-  for (const std::string& path : {flags.json, flags.html, flags.hgrm, flags.csv, flags.junit, flags.raw}) {
+  for (const std::string& path : paths) {
     if (absl::Status status = CheckWritable(path); !status.ok()) return status;
     to_stdout += internal::IsStdout(path) ? 1 : 0;
   }

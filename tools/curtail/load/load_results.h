@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "curtail/load/report/report.h"
@@ -16,6 +17,8 @@ namespace curtail::tool {
 // Before a run: OK if all files of the flags can be written. Has results for people go to stderr if one of the files is
 // stdout. Errors: those of CheckWritable(); INVALID_ARGUMENT if two of them are stdout.
 absl::Status CheckOutputs(const ResultFlags& flags, Console& console);
+// The same for the results of other commands; an empty path is none.
+absl::Status CheckPaths(const std::vector<std::string>& paths, Console& console);
 
 // Prints a line a threshold of the report. kOk where all are met in every run; kThreshold or, where only the generator's lateness
 // stands against it, kVoid otherwise.

@@ -173,6 +173,11 @@ TEST_F(ReportCommands, CompareResultsFailsOnlyWhenAskedTo) {
   EXPECT_THAT(text, testing::ContainsRegex("p99 .* better\n"));
   EXPECT_THAT(text, testing::ContainsRegex("p99 .* noise\n"));
   EXPECT_THAT(Read(json), HasSubstr("\"worse\": true"));
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(RunCompareResults({.a = fast, .b = slow, .json = "-"}, console_), kOk);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::ContainsRegex("p99 .* worse\n"));
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), Read(json));
 }
 
 }  // namespace
