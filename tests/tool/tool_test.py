@@ -7,6 +7,7 @@ Usage: tool_test.py CASE CURTAIL HDSEARCH SCRATCH_FOLDER
 Nothing here depends on how fast the machine is: tables must be there and recall right; latencies may be what they are.
 """
 
+import fcntl
 import json
 import os
 import re
@@ -104,12 +105,17 @@ def test_train(tools):
 
     process = tools.start(*train)
     await_line(process.stderr, r"repeat 2/3")
+    assert not can_lock(profile + ".partial")
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=MAX_WAIT_S)
     assert process.returncode == 105 and "--resume" in out, (process.returncode, out)
     expect_nothing_left()
     before = re.search(r"INTERRUPTED after (\d+) cells", out)
     assert before and int(before[1]) >= 3, out
+    with open(profile + ".partial") as file:  # as another training has it
+        fcntl.flock(file, fcntl.LOCK_EX)
+        for resume in ((), ("--resume",)):
+            expect_refusal(tools.run(*train, *resume), 104, f"another training writes {profile}.partial: wait for it")
     expect_refusal(tools.run(*train), 104, "interrupted training", "--resume")
     expect_refusal(tools.run(*train, "--seed", "2", "--resume"), 104, "seed")
     code, out, err = tools.run(*train, "--resume")
@@ -126,6 +132,15 @@ def test_train(tools):
     check_compare(tools, profile)
     check_profiles_are_refused(tools, profile)
     expect_nothing_left()
+
+
+def can_lock(path):
+    with open(path) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
 
 
 def check_verify(tools, profile):

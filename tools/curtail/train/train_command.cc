@@ -2,6 +2,8 @@
 #include "tools/curtail/train/train_command.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -86,7 +88,8 @@ std::string PlanText(const TrainingPlan& plan) {
       plan.repeats, plan.seed, AboutText(plan.ExpectedTime()), AboutText(plan.MostTime()));
 }
 
-// The file that a training can be resumed from: lines that are on the disk once they were added.
+// The file that a training can be resumed from: lines that are on the disk once they were added. One training at a time has
+// its lock.
 class CheckpointFile {
  public:
   explicit CheckpointFile(std::string path) : path_(std::move(path)) {}
@@ -98,11 +101,25 @@ class CheckpointFile {
 
   const std::string& path() const { return path_; }
   bool Exists() const { return access(path_.c_str(), F_OK) == 0; }
-  // For adding lines after the first `keep` bytes.
-  absl::Status Open(size_t keep) {
+  // Makes the file if it is not there. Errors: INVALID_ARGUMENT, another training has it.
+  absl::Status Lock() {
+    if (fd_ >= 0) return absl::OkStatus();
     fd_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-    if (fd_ < 0 || ftruncate(fd_, static_cast<off_t>(keep)) != 0 || lseek(fd_, 0, SEEK_END) < 0)
-      return Failed();
+    if (fd_ < 0) return Failed();
+    const bool locked = flock(fd_, LOCK_EX | LOCK_NB) == 0;
+    if (!locked && errno != EWOULDBLOCK) return Failed();
+    struct stat info{};
+    if (!locked || fstat(fd_, &info) != 0 ||
+        info.st_nlink == 0) {  // or it has just ended, and removed the file
+      close(std::exchange(fd_, -1));
+      return absl::InvalidArgumentError(
+          absl::StrCat("another training writes ", path_, ": wait for it, or give another --out"));
+    }
+    return absl::OkStatus();
+  }
+  // For adding lines after the first `keep` bytes. REQUIRES: Lock() was OK.
+  absl::Status Keep(size_t keep) {
+    if (ftruncate(fd_, static_cast<off_t>(keep)) != 0 || lseek(fd_, 0, SEEK_END) < 0) return Failed();
     return absl::OkStatus();
   }
   absl::Status Add(std::string_view line) {
@@ -127,14 +144,15 @@ class CheckpointFile {
 absl::Status Begin(const TrainFlags& flags, const MachineFingerprint& machine, Training& training,
                    CheckpointFile& file, Console& console) {
   std::string text;
-  if (flags.resume && file.Exists()) {
+  if (absl::Status status = file.Lock(); !status.ok()) return status;
+  if (flags.resume) {
     absl::StatusOr<std::string> read = ReadWholeFile(file.path(), kMaxCheckpointBytes);
     if (!read.ok()) return read.status();
     text = *std::move(read);
   }
   if (text.find('\n') == std::string::npos) {  // not there, or cut off before its first line was whole
     if (flags.resume) console.Note(absl::StrCat("nothing to resume at ", file.path(), ": a new training"));
-    if (absl::Status status = file.Open(0); !status.ok()) return status;
+    if (absl::Status status = file.Keep(0); !status.ok()) return status;
     return file.Add(CheckpointHeader(training.plan(), machine, CURTAIL_VERSION));
   }
   const absl::StatusOr<Checkpoint> before = ReadCheckpoint(text, training.plan(), machine, CURTAIL_VERSION);
@@ -143,7 +161,7 @@ absl::Status Begin(const TrainFlags& flags, const MachineFingerprint& machine, T
     if (absl::Status told = training.Tell(cell); !told.ok()) return told;
   }
   console.Note(absl::StrCat("resumed: ", before->cells.size(), " cells were measured before"));
-  return file.Open(before->whole_bytes);
+  return file.Keep(before->whole_bytes);
 }
 
 // Limits of path classes that the profile at --out holds stay in it: only --fences measures them.
@@ -193,12 +211,14 @@ int Finish(const TrainFlags& flags, const Training& training, const Subject& sub
   return kOk;
 }
 
-absl::Status CheckOutput(const TrainFlags& flags, const CheckpointFile& file) {
+absl::Status CheckOutput(const TrainFlags& flags, CheckpointFile& file) {
   if (flags.out.empty()) return absl::InvalidArgumentError("--out: name the file for the profile");
   for (const std::string& path : {flags.out, file.path()}) {
     if (absl::Status status = CheckWritable(path); !status.ok()) return status;
   }
-  if (!flags.resume && file.Exists()) {
+  if (!file.Exists()) return absl::OkStatus();
+  if (absl::Status status = file.Lock(); !status.ok()) return status;
+  if (!flags.resume) {
     return absl::InvalidArgumentError(absl::StrCat("an interrupted training is at ", file.path(),
                                                    ": go on with it by --resume, or delete it"));
   }
