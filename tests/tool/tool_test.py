@@ -266,6 +266,9 @@ def test_help(tools):
         expect_refusal(tools.run("render", "bank", "--to", "compose", "--image", image), 104, f"--image: '{image}' is not the name of an image\n")
     expect_refusal(tools.run("render", "hdsearch", "--to", "helm", "--output", "/dev/null/chart"), 1, "/dev/null/chart",
                    "hint: --output takes a folder")
+    for args in (("observe", "hdsearch", "--seconds"), ("traces", "hdsearch", "--seconds"), ("top", "--seconds"),
+                 ("load", "hdsearch", "--trace-to", "memory", "--trace-sample"), ("up", "hdsearch", "--trace-to", "memory", "--trace-sample")):
+        expect_refusal(tools.run(*args, "nan"), 104, f"{args[-1]}: nan is not a number from 0")
     expect_refusal(tools.run("compare", "./x.yaml", "--policies", "mutune"), 104, "compare takes shipped applications only")
     expect_refusal(tools.run("new", "My App"), 104, "a name starts with a lower-case letter and has lower-case letters and digits, at most 40\n")
     expect_refusal(tools.run("new", "kiosk", "--services", "front"), 104, "--services: give 2 to 50 services")

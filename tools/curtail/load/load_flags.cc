@@ -176,7 +176,7 @@ void AddOutputFlags(CLI::App& load, LoadFlags* f) {
   trace_to->group(group)->excludes("--find-max");
   load.add_option("--trace-sample", f->trace_sample,
                   "The share of requests that begin a trace; 1 if not given")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(Between(0, 1))
       ->group(group)
       ->needs(trace_to);
   load.add_option("--admin", f->admin, "Admin address of the server: shows its threading config and switches")

@@ -31,6 +31,7 @@
 #include "tools/curtail/observe/wakeup_trace.h"
 #include "tools/curtail/term/command.h"
 #include "tools/curtail/term/flags.h"
+#include "tools/curtail/term/validators.h"
 
 namespace curtail::tool {
 namespace {
@@ -258,7 +259,7 @@ Command AddObserve(CLI::App& app) {
   command->add_option("TARGET", f->target, "APP, APP/SERVICE or APP/SERVICE.INSTANCE of what is up")
       ->required();
   command->add_option("--seconds", f->seconds, "For so long")
-      ->check(CLI::Range(0.1, 86400.0))
+      ->check(Between(0.1, 86400))
       ->capture_default_str();
   command->add_option("--json", f->json, "Write the result here as JSON; - is the standard output");
   command->footer(

@@ -24,6 +24,7 @@
 #include "tools/curtail/observe/vitals.h"
 #include "tools/curtail/term/command.h"
 #include "tools/curtail/term/table.h"
+#include "tools/curtail/term/validators.h"
 
 namespace curtail::tool {
 namespace {
@@ -143,7 +144,7 @@ Command AddTop(CLI::App& app) {
       app.add_subcommand("top", "Load, latency, errors and resources of each service, once a second");
   command->add_option("APP", f->application, "Its name")->required();
   command->add_option("--seconds", f->seconds, "For so long [until Ctrl-C, or the key q]")
-      ->check(CLI::Range(0.1, 1e7));
+      ->check(Between(0.1, 1e7));
   command->add_option("--sort", f->sort, "The largest first: calls, p99, errors, cpu or memory; or name")
       ->check(CLI::IsMember(TopOrders()))
       ->capture_default_str();

@@ -27,6 +27,7 @@
 #include "tools/curtail/observe/traces_report.h"
 #include "tools/curtail/term/command.h"
 #include "tools/curtail/term/flags.h"
+#include "tools/curtail/term/validators.h"
 
 namespace curtail::tool {
 namespace {
@@ -150,7 +151,7 @@ Command AddTraces(CLI::App& app) {
       "Where the time goes: network, queues, handlers; critical paths; which service makes requests slow");
   command->add_option("TARGET", f->source, "APP that is up, or a FILE.json of spans")->required();
   command->add_option("--seconds", f->seconds, "Collect spans for so long")
-      ->check(CLI::Range(0.0, 86400.0))
+      ->check(Between(0, 86400))
       ->capture_default_str();
   command->add_option("--slow", f->slow, "Requests that take longer are slow: 10ms [the slowest tenth]");
   command->add_option("--json", f->json, "Write the result here as JSON; - is the standard output");

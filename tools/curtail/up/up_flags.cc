@@ -10,6 +10,7 @@
 #include "curtail/adapt/policy_kind.h"
 #include "tools/curtail/deploy/topology_flags.h"
 #include "tools/curtail/term/command.h"
+#include "tools/curtail/term/validators.h"
 
 namespace curtail::tool {
 namespace {
@@ -58,7 +59,7 @@ Command AddUp(CLI::App& app) {
   command
       ->add_option("--trace-sample", f->trace_sample,
                    "The share of requests that become spans, 0 to 1 [0.001]")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(Between(0, 1))
       ->needs("--trace-to");
   AddTopologyFlags(*command, &f->changes);
   command
