@@ -268,6 +268,18 @@ def test_stopped(tools):
     expect_nothing_left()
 
 
+def test_overdue(tools):
+    """A process that does not end in time is killed, and the processes that it has started are."""
+    shell = pathlib.Path(tools.path("shell"))
+    shell.write_text("#!/bin/sh\ntrap '' TERM\n\"$@\"\n")
+    shell.chmod(0o755)
+    process = up(tools, "--exec", f"leaf={shell}")
+    code, out, err = tools.run("down", "hdsearch", "--timeout", "1s")
+    assert code == 1 and "hdsearch did not end in 1s and was killed" in err, (code, out, err)
+    process.communicate(timeout=MAX_WAIT_S)
+    expect_nothing_left(grace_s=10)
+
+
 def test_restarts(tools):
     process = up(tools)
     before = expect_serving(tools)

@@ -31,6 +31,7 @@ struct DownFlags {
 };
 
 constexpr int kLookMs = 50;
+constexpr int kKillMs = 5000;
 
 // True if the process ended until `deadline`; or `stop` was set.
 bool AwaitEnd(const internal::UniqueFd& process, Deadline deadline, const std::atomic<bool>& stop) {
@@ -44,6 +45,19 @@ bool AwaitEnd(const internal::UniqueFd& process, Deadline deadline, const std::a
 // By its descriptor, as a number may be another process's by now.
 void Send(const internal::UniqueFd& process, int signal) {
   syscall(SYS_pidfd_send_signal, process.get(), signal, nullptr, 0);
+}
+
+// Kills the process that looks after the application, with which the processes that it started die. These lead a group each,
+// so what they have started in turn dies by its group.
+void Kill(const std::string& application, const internal::UniqueFd& keeper) {
+  const absl::StatusOr<UpState> state = ReadUpState(application);
+  Send(keeper, SIGKILL);
+  pollfd ended{keeper.get(), POLLIN, 0};
+  poll(&ended, 1, kKillMs);
+  if (!state.ok()) return;
+  for (const ProcessState& process : state->processes) {
+    if (process.pid > 1) kill(-process.pid, SIGKILL);
+  }
 }
 
 // Returns the exit code.
@@ -80,7 +94,7 @@ int RunDown(const DownFlags& flags, Console& console, const std::atomic<bool>& s
     console.Error("interrupted", absl::StrCat(flags.application, " goes on ending"));
     return kInterrupted;
   }
-  Send(process, SIGKILL);  // its children die with it
+  Kill(flags.application, process);
   console.Error(absl::StrCat(flags.application, " did not end in ", flags.timeout, " and was killed"),
                 "give it longer with --timeout");
   return kFailed;

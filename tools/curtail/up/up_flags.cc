@@ -17,8 +17,8 @@ namespace {
 
 constexpr char kUpExamples[] =
     R"(Starts every process of an application in the order in which they need each other, waits until each answers its health
-check, and starts again what ends by itself. Ctrl-C, closing the terminal or `curtail down` end all of them; none outlives
-this command, however that ends.
+check, and starts again what ends by itself. Ctrl-C, closing the terminal or `curtail down` end all of them. Where this command
+is killed, each process that it started is killed, too, but none that those started, as a shell does.
 
 Applications: hdsearch (image search), router (key-value store over memcached), setalgebra (document search), recommend
 (rating prediction), social (social network), bank (accounts and payments), media (movie reviews), shop
