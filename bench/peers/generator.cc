@@ -12,13 +12,16 @@ namespace {
 
 // How long the last answers may take once sending has ended.
 constexpr Nanos kDrainTimeout = std::chrono::seconds(10);
+// How long a poll may last at most, so that a stop request is noticed.
+constexpr Nanos kLongestWait = std::chrono::milliseconds(100);
 
 float Micros(Nanos nanos) { return static_cast<float>(nanos.count()) / 1000.0f; }
 
 // The requests under way, when each is counted from, and what came of them.
 class Book {
  public:
-  explicit Book(Generator& generator) : generator_(generator), started_(generator.slots()) {
+  Book(Generator& generator, const std::atomic<bool>& stop)
+      : generator_(generator), stop_(stop), started_(generator.slots()) {
     for (uint32_t slot = generator.slots(); slot > 0; --slot) free_.push_back(slot - 1);
   }
 
@@ -31,10 +34,14 @@ class Book {
     generator_.Send(slot);
   }
 
-  // Polls and records the answers. Returns how many there were.
+  // Waits for answers and records them. Returns how many there were. Errors: CANCELLED, which is a stop request.
   absl::StatusOr<size_t> Collect(Deadline deadline) {
     done_.clear();
-    if (absl::Status polled = generator_.Poll(deadline, &done_); !polled.ok()) return polled;
+    do {
+      if (stop_.load(std::memory_order_relaxed)) return absl::CancelledError("interrupted");
+      const Deadline soon = std::min(deadline, Deadline::In(kLongestWait));
+      if (absl::Status polled = generator_.Poll(soon, &done_); !polled.ok()) return polled;
+    } while (done_.empty() && !deadline.Expired());
     if (!done_.empty()) last_answer_ = Now();
     for (const Generator::Done& done : done_) {
       if (done.status.ok()) {
@@ -84,6 +91,7 @@ class Book {
   }
 
   Generator& generator_;
+  const std::atomic<bool>& stop_;
   std::vector<TimePoint> started_;  // by slot
   std::deque<uint32_t> free_;
   std::vector<Generator::Done> done_;
@@ -102,8 +110,9 @@ absl::StatusOr<std::unique_ptr<Generator>> MakeGenerator(Protocol protocol, cons
   return MakeFrameGenerator(protocol, address, setup);
 }
 
-absl::StatusOr<Sample> RunClosedLoop(Generator& generator, uint32_t outstanding, Nanos duration) {
-  Book book(generator);
+absl::StatusOr<Sample> RunClosedLoop(Generator& generator, uint32_t outstanding, Nanos duration,
+                                     const std::atomic<bool>& stop) {
+  Book book(generator, stop);
   const TimePoint begin = Now();
   const Deadline end = Deadline::At(begin + duration);
   for (uint32_t i = 0; i < outstanding && !book.full(); ++i) book.Send(begin);
@@ -117,8 +126,9 @@ absl::StatusOr<Sample> RunClosedLoop(Generator& generator, uint32_t outstanding,
   return book.Finish(begin);
 }
 
-absl::StatusOr<Sample> RunRequests(Generator& generator, uint32_t outstanding, uint64_t requests) {
-  Book book(generator);
+absl::StatusOr<Sample> RunRequests(Generator& generator, uint32_t outstanding, uint64_t requests,
+                                   const std::atomic<bool>& stop) {
+  Book book(generator, stop);
   const TimePoint begin = Now();
   uint64_t sent = 0;
   for (; sent < std::min<uint64_t>(outstanding, requests) && !book.full(); ++sent) book.Send(begin);
@@ -132,8 +142,9 @@ absl::StatusOr<Sample> RunRequests(Generator& generator, uint32_t outstanding, u
   return book.Finish(begin);
 }
 
-absl::StatusOr<Sample> RunOpenLoop(Generator& generator, double rate, Nanos duration, uint64_t seed) {
-  Book book(generator);
+absl::StatusOr<Sample> RunOpenLoop(Generator& generator, double rate, Nanos duration, uint64_t seed,
+                                   const std::atomic<bool>& stop) {
+  Book book(generator, stop);
   std::mt19937_64 random(seed);
   std::exponential_distribution<double> gap_seconds(rate);
   const auto next_gap = [&] { return Nanos(static_cast<int64_t>(gap_seconds(random) * 1e9)); };

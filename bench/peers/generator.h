@@ -4,6 +4,7 @@
 // sent differs.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -59,12 +60,16 @@ struct Sample {
 };
 
 // Keeps `outstanding` requests under way, or as many as there are slots, for `duration` or for `requests`; a latency
-// counts from the send.
-absl::StatusOr<Sample> RunClosedLoop(Generator& generator, uint32_t outstanding, Nanos duration);
-absl::StatusOr<Sample> RunRequests(Generator& generator, uint32_t outstanding, uint64_t requests);
+// counts from the send. This and the following are CANCELLED soon after `stop` is set; the generator is then of no more
+// use.
+absl::StatusOr<Sample> RunClosedLoop(Generator& generator, uint32_t outstanding, Nanos duration,
+                                     const std::atomic<bool>& stop);
+absl::StatusOr<Sample> RunRequests(Generator& generator, uint32_t outstanding, uint64_t requests,
+                                   const std::atomic<bool>& stop);
 
 // Sends at exponentially distributed intervals, `rate` a second on average, whatever the answers do; a
 // latency counts from the moment at which the request was due.
-absl::StatusOr<Sample> RunOpenLoop(Generator& generator, double rate, Nanos duration, uint64_t seed);
+absl::StatusOr<Sample> RunOpenLoop(Generator& generator, double rate, Nanos duration, uint64_t seed,
+                                   const std::atomic<bool>& stop);
 
 }  // namespace curtail::bench

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
+#include <atomic>
 #include <iterator>
 
 #include "absl/status/statusor.h"
@@ -23,8 +24,8 @@ constexpr Nanos kEndTimeout = std::chrono::seconds(60);
 
 class Counter {
  public:
-  Counter(const Options& options, Callgrind callgrind)
-      : options_(options), callgrind_(std::move(callgrind)) {}
+  Counter(const Options& options, Callgrind callgrind, const std::atomic<bool>& stop)
+      : options_(options), callgrind_(std::move(callgrind)), stop_(stop) {}
 
   // The difference between two runs, a request.
   absl::StatusOr<double> PerRequest(const StackInfo& stack, const Setup& setup, uint32_t outstanding) {
@@ -45,7 +46,7 @@ class Counter {
     absl::StatusOr<std::unique_ptr<Generator>> generator =
         MakeGenerator(stack.protocol, servers->mid.address, setup);
     if (!generator.ok()) return generator.status();
-    absl::StatusOr<Sample> sample = RunRequests(**generator, outstanding, requests);
+    absl::StatusOr<Sample> sample = RunRequests(**generator, outstanding, requests, stop_);
     if (!sample.ok()) return sample.status();
     if (!sample->first_error.ok()) return sample->first_error;
     const int ended = servers->mid.process->Terminate(kEndTimeout);
@@ -57,6 +58,7 @@ class Counter {
 
   const Options& options_;
   Callgrind callgrind_;
+  const std::atomic<bool>& stop_;
 };
 
 std::vector<Instructions> Subjects(const Options& options, bool valgrind) {
@@ -79,7 +81,7 @@ void CountOnce(Counter& counter, Instructions& subject) {
     const absl::StatusOr<double> counted = counter.PerRequest(subject.stack, subject.setup, kCountedLoads[i]);
     if (counted.ok()) {
       subject.counts[i].push_back(*counted);
-    } else {
+    } else if (!absl::IsCancelled(counted.status())) {
       subject.note = absl::StrCat("under valgrind: ", counted.status().ToString());
     }
   }
@@ -95,7 +97,7 @@ std::vector<Instructions> CountInstructions(const Options& options, Session& ses
   setenv("GODEBUG", "asyncpreemptoff=1", 1);
   std::vector<Instructions> subjects = Subjects(options, callgrind.ok());
   std::optional<Counter> counter;
-  if (callgrind.ok()) counter.emplace(options, *callgrind);
+  if (callgrind.ok()) counter.emplace(options, *callgrind, session.stop());
   const RoundPlan plan{
       .rounds = counter ? options.rounds : 0, .subjects = subjects.size(), .stop = &session.stop()};
   const absl::Status ended = RunRounds(plan, [&](const Turn& turn) {

@@ -2,6 +2,7 @@
 #include "measure.h"
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -43,17 +44,18 @@ Measurement Evaluate(const Sample& sample, const deploy::ProcessUsage& before,
   return m;
 }
 
-absl::StatusOr<Sample> RunLoad(Generator& generator, const Load& cell, Nanos duration, uint64_t seed) {
-  return cell.open() ? RunOpenLoop(generator, cell.number, duration, seed)
-                     : RunClosedLoop(generator, cell.number, duration);
+absl::StatusOr<Sample> RunLoad(Generator& generator, const Load& cell, Nanos duration, uint64_t seed,
+                               const std::atomic<bool>& stop) {
+  return cell.open() ? RunOpenLoop(generator, cell.number, duration, seed, stop)
+                     : RunClosedLoop(generator, cell.number, duration, stop);
 }
 
 // Until every connection has been used, and some time more.
-absl::Status WarmUp(Generator& generator, const Setup& setup, Nanos duration) {
+absl::Status WarmUp(Generator& generator, const Setup& setup, Nanos duration, const std::atomic<bool>& stop) {
   absl::StatusOr<Sample> all =
-      RunRequests(generator, kWarmUpOutstanding, static_cast<uint64_t>(std::max(setup.connections, 1)));
+      RunRequests(generator, kWarmUpOutstanding, static_cast<uint64_t>(std::max(setup.connections, 1)), stop);
   if (!all.ok()) return all.status();
-  absl::StatusOr<Sample> warm = RunClosedLoop(generator, kWarmUpOutstanding, duration);
+  absl::StatusOr<Sample> warm = RunClosedLoop(generator, kWarmUpOutstanding, duration, stop);
   if (!warm.ok()) return warm.status();
   return warm->latencies_us.empty() ? warm->first_error : absl::OkStatus();
 }
@@ -65,7 +67,7 @@ absl::Status RunCells(const Options& options, const Session& session, uint64_t s
     const auto duration =
         std::chrono::duration_cast<Nanos>(std::chrono::duration<double>(CellSeconds(options, cell)));
     const deploy::ProcessUsage before = servers.mid.process->Usage();
-    absl::StatusOr<Sample> sample = RunLoad(generator, cell, duration, seed);
+    absl::StatusOr<Sample> sample = RunLoad(generator, cell, duration, seed, session.stop());
     if (!sample.ok())
       return absl::Status(sample.status().code(), absl::StrCat(cell.Name(), ": ", sample.status().message()));
     results->first_error.Update(sample->first_error);
@@ -85,7 +87,8 @@ absl::Status RunTurn(const Options& options, const Session& session, int round, 
   absl::StatusOr<std::unique_ptr<Generator>> generator =
       MakeGenerator(results->stack.protocol, address, setup);
   if (!generator.ok()) return generator.status();
-  if (absl::Status warm = WarmUp(**generator, setup, results->stack.warm_up); !warm.ok()) return warm;
+  const absl::Status warm = WarmUp(**generator, setup, results->stack.warm_up, session.stop());
+  if (!warm.ok()) return warm;
   if (options.check && round == 0) {
     if (absl::Status checked = CheckFanOut(*servers, **generator); !checked.ok()) return checked;
   }
