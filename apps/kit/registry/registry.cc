@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/kit/registry/registry.h"
 
+#include <openssl/crypto.h>
+
 #include <chrono>
 #include <map>
 #include <utility>
 #include <vector>
 
+#include "apps/kit/data/data.h"
+#include "apps/kit/data/secrets.h"
 #include "apps/kit/jobs/finisher.h"
+#include "apps/kit/wall_clock.h"
 #include "curtail/base/clock.h"
 #include "curtail/base/mutex.h"
 #include "curtail/base/strings.h"
@@ -20,9 +25,30 @@ constexpr char kRegistryName[] = "service-discovery";
 constexpr Nanos kLease = std::chrono::seconds(3), kRenewal = std::chrono::seconds(1);
 constexpr Nanos kAge = std::chrono::milliseconds(200);       // of an answer
 constexpr Nanos kPatience = std::chrono::milliseconds(900);  // of a call of an instance
+constexpr int64_t kMostAgeS = 60;                            // of a registration, or of one from the future
 constexpr size_t kMostInstances = 10'000, kMostNameBytes = 64, kMostAddressBytes = 256;
 
+// HMAC-SHA-256 over what an instance says.
+std::string ProofOf(std::string_view secret, const Registration& one) {
+  return Mac(secret,
+             Join("registry ", one.at_s(), " ", one.service().size(), " ", one.service(), one.address()));
+}
+
 struct RegistryService final : Registry::CoroutineService {
+  explicit RegistryService(std::string s) : secret(std::move(s)) {}
+
+  absl::Status Check(const Registration& request) const {
+    const std::string proof = ProofOf(secret, request);
+    const bool proven = request.proof().size() == proof.size() &&
+                        CRYPTO_memcmp(request.proof().data(), proof.data(), proof.size()) == 0;
+    const int64_t now_s = NowMs() / 1000;
+    if (proven && request.at_s() >= now_s - kMostAgeS && request.at_s() <= now_s + kMostAgeS)
+      return absl::OkStatus();
+    return absl::UnauthenticatedError(
+        proven ? Join("the clocks of the instance and the registry differ by more than ", kMostAgeS, " s")
+               : "the instance has another secret than the registry");
+  }
+
   Coroutine Register(Context&, const Registration& request, Nothing*) override {
     const auto fits = [](const std::string& text, size_t most) {
       return !text.empty() && text.size() <= most;
@@ -30,6 +56,7 @@ struct RegistryService final : Registry::CoroutineService {
     if (!fits(request.service(), kMostNameBytes) || !fits(request.address(), kMostAddressBytes))
       co_return absl::InvalidArgumentError(
           Join("a service has 1 to ", kMostNameBytes, " bytes, and an address 1 to ", kMostAddressBytes));
+    if (absl::Status checked = Check(request); !checked.ok()) co_return checked;
     const MutexLock lock(mu);
     DropExpired();
     const std::pair key(request.service(), request.address());
@@ -40,6 +67,7 @@ struct RegistryService final : Registry::CoroutineService {
   }
 
   Coroutine Leave(Context&, const Registration& request, Nothing*) override {
+    if (absl::Status checked = Check(request); !checked.ok()) co_return checked;
     const MutexLock lock(mu);
     instances.erase({request.service(), request.address()});
     co_return absl::OkStatus();
@@ -64,6 +92,7 @@ struct RegistryService final : Registry::CoroutineService {
 
   std::vector<DeclaredPath> Paths() const override { return {{"Register", {}}, {"Leave", {}}, {"List", {}}}; }
 
+  const std::string secret;
   Mutex mu;
   // By service and address: until when it is listed.
   std::map<std::pair<std::string, std::string>, Deadline> instances CURTAIL_GUARDED_BY(mu);
@@ -72,10 +101,11 @@ struct RegistryService final : Registry::CoroutineService {
 // The addresses of this process, which register as instances of a service.
 class Instances {
  public:
-  Instances(Env& env, std::string service)
+  Instances(Env& env, std::string service, std::string secret)
       : env_(env),
         registry_(env.Stub<Registry>(kRegistryName)),
         service_(std::move(service)),
+        secret_(std::move(secret)),
         renewing_([this](auto) { return ForEach(&Registry::Stub::Register); }, kRenewal) {
     env.WhileServing([] {},
                      [this] { ForEach(&Registry::Stub::Leave).IgnoreError(); });  // after the last renewal
@@ -89,18 +119,17 @@ class Instances {
   absl::Status ForEach(Call call) {
     absl::Status status;
     for (const std::string& address : env_.addresses()) {
-      Registration one;
-      one.set_service(service_), one.set_address(address);
       Nothing ignored;
       Context ctx(kPatience);
-      status.Update((registry_.*call)(ctx, one, &ignored, /*metadata=*/nullptr));
+      status.Update((registry_.*call)(ctx, RegistrationOf(secret_, service_, address), &ignored,
+                                      /*metadata=*/nullptr));
     }
     return status;
   }
 
   Env& env_;
   const Registry::Stub registry_;
-  const std::string service_;
+  const std::string service_, secret_;
   Finisher renewing_;
 };
 
@@ -134,13 +163,27 @@ class RegistryResolver final : public Resolver {
 
 }  // namespace
 
-HostedService HostedRegistry() {
+HostedService HostedRegistry(const std::string& application) {
+  const auto options = std::make_shared<DataOptions>(DataOptions{.application = application});
   return {.name = kRegistryName,
-          .make = [](Env&) -> MadeService { return std::make_unique<RegistryService>(); }};
+          .flags = [options](Flags& flags) { AddDataFlags(flags, options.get()); },
+          .make = [options](Env&) -> MadeService {
+            absl::StatusOr<std::string> secret = TokenSecret(*options);
+            if (!secret.ok()) return secret.status();
+            return std::make_unique<RegistryService>(*std::move(secret));
+          }};
 }
 
-void RegisterWhileServing(Env& env, const std::string& service) {
-  env.Keep(std::make_unique<Instances>(env, service));
+Registration RegistrationOf(std::string_view secret, const std::string& service, const std::string& address) {
+  Registration one;
+  one.set_service(service), one.set_address(address);
+  one.set_at_s(NowMs() / 1000);
+  one.set_proof(ProofOf(secret, one));
+  return one;
+}
+
+void RegisterWhileServing(Env& env, const std::string& service, std::string secret) {
+  env.Keep(std::make_unique<Instances>(env, service, std::move(secret)));
 }
 
 std::shared_ptr<Resolver> FollowRegistry(Channel* registry, std::string service) {

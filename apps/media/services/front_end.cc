@@ -134,7 +134,9 @@ MadeService MakeFrontEnd(Env& env, const apps::DataOptions& data, const std::str
     env.AlsoServe(*std::move(checked));
   }
   env.AlsoServe(gateway::MakePage(PageFiles()));
-  apps::RegisterWhileServing(env, "front-end");
+  auto secret = apps::TokenSecret(data);
+  if (!secret.ok()) return secret.status();
+  apps::RegisterWhileServing(env, "front-end", *std::move(secret));
   return apps::ForClients(std::move(front), kept, peers);
 }
 

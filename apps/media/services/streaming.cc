@@ -199,9 +199,9 @@ MadeService StreamingService::Make(VideoCatalog& catalog, Env& env, const apps::
   if (!secret.ok()) return secret.status();
   auto verifier = JwtVerifier::Load({.secret = *secret, .issuer = kPassIssuer, .leeway_s = 0});
   if (!verifier.ok()) return verifier.status();
+  apps::RegisterWhileServing(env, "streaming", *secret);
   auto made = std::make_unique<StreamingService>(catalog, env, *std::move(secret), *std::move(verifier));
   env.AlsoServe(std::make_unique<MovieFilesService>(*made));
-  apps::RegisterWhileServing(env, "streaming");
   return made;
 }
 

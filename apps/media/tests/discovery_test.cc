@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/kit/data/secrets.h"
 #include "apps/kit/registry/registry.h"
 #include "apps/media/tests/media_testing.h"
 #include "registry.curtail.h"
@@ -35,12 +36,20 @@ class Discovery : public PartedMediaTest {
     if (found.services().empty()) return {};
     return {found.services(0).addresses().begin(), found.services(0).addresses().end()};
   }
-  absl::Status Register(const std::string& service, const std::string& address) const {
-    apps::Registration one;
-    one.set_service(service), one.set_address(address);
+  absl::Status Register(const apps::Registration& one) const {
     apps::Nothing ignored;
     Context ctx(kMaxTestWait);
     return Registry::Stub(channel_.get()).Register(ctx, one, &ignored);
+  }
+  absl::Status Leave(const apps::Registration& one) const {
+    apps::Nothing ignored;
+    Context ctx(kMaxTestWait);
+    return Registry::Stub(channel_.get()).Leave(ctx, one, &ignored);
+  }
+  apps::Registration Proven(const std::string& service, const std::string& address) const {
+    const auto secret = apps::SecretOf(Folder() + "/secret");
+    EXPECT_TRUE(secret.ok()) << secret.status();
+    return apps::RegistrationOf(*secret, service, address);
   }
   // Until the list is this one.
   void Await(const std::string& service, const std::vector<std::string>& addresses) const {
@@ -65,12 +74,33 @@ TEST_F(Discovery, ListsInstancesWhileTheyServe) {
   channel_ = Connect("service-discovery");  // the last connection may not have heard of its end
   Await("streaming", {address});
 
-  EXPECT_TRUE(absl::IsInvalidArgument(Register("", address)));
-  EXPECT_TRUE(absl::IsInvalidArgument(Register(std::string(65, 's'), address)));
-  EXPECT_TRUE(absl::IsInvalidArgument(Register("s", std::string(257, 'a'))));
-  ASSERT_TRUE(Register("streaming", "127.0.0.1:1").ok());
-  EXPECT_THAT(AddressesOf("streaming"), testing::UnorderedElementsAre(address, "127.0.0.1:1"));
+  EXPECT_TRUE(absl::IsInvalidArgument(Register(Proven("", address))));
+  EXPECT_TRUE(absl::IsInvalidArgument(Register(Proven(std::string(65, 's'), address))));
+  EXPECT_TRUE(absl::IsInvalidArgument(Register(Proven("s", std::string(257, 'a')))));
+  const std::string other = "127.0.0.1:1";
+  ASSERT_TRUE(Register(Proven("streaming", other)).ok());
+  EXPECT_THAT(AddressesOf("streaming"), testing::UnorderedElementsAre(address, other));
+  ASSERT_TRUE(Leave(Proven("streaming", other)).ok());
+  EXPECT_THAT(AddressesOf("streaming"), ElementsAre(address));
   EXPECT_THAT(AddressesOf("rent"), IsEmpty());
+}
+
+TEST_F(Discovery, TakesInstancesOfItsApplicationOnly) {
+  const std::string address = app_->AddressOf("streaming");
+  Await("streaming", {address});
+  const apps::Registration good = Proven("streaming", "127.0.0.1:1");
+  apps::Registration bare = good, of_another = good, moved = good, renamed = good, old = good;
+  bare.clear_proof();
+  of_another = apps::RegistrationOf(std::string(32, 's'), "streaming", "127.0.0.1:1");
+  moved.set_address("127.0.0.1:2");
+  renamed.set_service("front-end");
+  old.set_at_s(old.at_s() - 120);
+  for (const apps::Registration& one : {bare, of_another, moved, renamed, old}) {
+    EXPECT_TRUE(absl::IsUnauthenticated(Register(one))) << one.ShortDebugString();
+  }
+  moved.set_address(address);
+  EXPECT_TRUE(absl::IsUnauthenticated(Leave(moved)));
+  EXPECT_THAT(AddressesOf("streaming"), ElementsAre(address));
 }
 
 TEST_F(Discovery, AChannelFollowsIt) {
