@@ -8,7 +8,8 @@
 //  G3. An answer makes its connection dirty. Dirty connections send after each poll, so answers that come together
 //      share a write. A connection's turn is short (http_connection.cc); with more to do, it is dirty again. The more
 //      connections want turns, the shorter these are. A long message, which costs milliseconds, is put into its form by
-//      another thread, one at a time (aside.h); connections with long requests wait for that in line.
+//      another thread, one at a time (aside.h); connections with long requests wait for that in line. The listener
+//      accepts a batch of connections at a time, and has its next turn in a later poll.
 //  G4. Each bound has its place: connections in Clients::Accept(), requests in OnRequest(), time in Clients::Look(). Bytes
 //      have two shares. That of requests on their way to the target is kept by refusing more (target_calls.cc): only the
 //      target can free them. The other has three steps. Streams that lag fill half of it, MayStream(); each is bounded, too

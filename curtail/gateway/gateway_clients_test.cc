@@ -3,6 +3,7 @@
 // Clients of a gateway that are too many, too slow, or gone, and exceptions that one of them causes.
 #include "curtail/gateway/gateway.h"
 
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -10,8 +11,11 @@
 #include "curtail/base/boundary.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/testing.h"
+#include "curtail/exec/poller.h"
+#include "curtail/gateway/internal/clients.h"
 #include "curtail/gateway/testing/gateway_fixture.h"
 #include "curtail/rpc/interceptor.h"
+#include "curtail/rpc/transport/socket.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -21,6 +25,39 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 using std::string_literals::operator""s;
+
+// Takes no requests.
+struct Deaf final : internal::Clients::Owner {
+  void OnRequest(const std::shared_ptr<internal::HttpConnection>&, HttpRequest) override {}
+};
+
+// Property: a flood of new connections has short turns, as other connections have.
+TEST(Clients, AcceptSomeConnectionsATurn) {
+  constexpr uint64_t kMost = 64;  // a turn's
+  constexpr uint64_t kFlood = 3 * kMost + 8;
+  absl::StatusOr<curtail::internal::UniqueFd> listener =
+      curtail::internal::Listen(*Address::Resolve("127.0.0.1:0"));
+  ASSERT_TRUE(listener.ok()) << listener.status();
+  const GatewayOptions options;
+  const auto poller = std::make_shared<Poller>();
+  Deaf owner;
+  internal::Clients clients(options, *std::move(listener), poller, &owner);
+  std::vector<Peer> flood;
+  for (uint64_t i = 0; i < kFlood; ++i) flood.emplace_back(clients.address());
+  ASSERT_TRUE(clients.Begin().ok());
+  GatewayStats stats;
+  uint64_t before = 0;
+  std::vector<Poller::Ready> ready;
+  for (const Deadline end = Deadline::In(kMaxTestWait); before < kFlood && !end.Expired();) {
+    poller->Wait(Deadline::In(kMaxTestWait), nullptr, &ready);
+    for (const Poller::Ready& event : ready) event.Handle(nullptr);
+    clients.Count(&stats);
+    EXPECT_LE(stats.connections - before, kMost);
+    before = stats.connections;
+  }
+  EXPECT_EQ(before, kFlood);
+  clients.CloseAll();
+}
 
 TEST_F(GatewayTest, SlowAndIdleConnectionsEnd) {
   options_.request_timeout = std::chrono::milliseconds(200);

@@ -19,6 +19,8 @@ constexpr Nanos kBetweenLooks = std::chrono::milliseconds(100);
 constexpr Nanos kStallUnderLoad = std::chrono::seconds(1);
 // Descriptors that are not for clients.
 constexpr size_t kOwnDescriptors = 32;
+// Connections accepted before other handlers have a turn.
+constexpr int kAcceptBatch = 64;
 
 // Descriptors for clients.
 size_t Descriptors() {
@@ -39,7 +41,7 @@ Clients::Clients(const GatewayOptions& options, UniqueFd listener, std::shared_p
 
 void Clients::Accept() {
   accept_later_ = false;
-  while (true) {
+  for (int i = 0; i < kAcceptBatch; ++i) {
     UniqueFd fd(accept4(listener_->fd.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!fd) {
       if (errno == EINTR || errno == ECONNABORTED) continue;
@@ -54,6 +56,7 @@ void Clients::Accept() {
     }
     Open(std::move(fd));
   }
+  poller_->Rearm(listener_->fd.get());  // there may be more: a flood of them must not hold the thread
 }
 
 bool Clients::Evict() {
