@@ -17,6 +17,8 @@
 //      SendDue(), Stop() and Sent(). The thread that takes it to zero ends the round: the winner's outcome becomes the
 //      first attempt's, or that of the attempt that failed last. From then on the owner has the call, and may make it
 //      again as other calls are (Attempts::Again()).
+//  H6  No thread changes the head of the first attempt within a round. So the thread that makes another attempt copies it
+//      without the mutex, while the holder of the first's connection may be sending it.
 //
 // An attempt goes to a server that has none at this call, if the balancer names one within some choices; pick_first and
 // ring_hash do not. An interceptor sees each round, and not each attempt.

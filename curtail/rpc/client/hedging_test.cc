@@ -19,6 +19,7 @@
 namespace curtail {
 namespace {
 
+using testing::Each;
 using testing::ElementsAre;
 using testing::SizeIs;
 using testing::UnorderedElementsAre;
@@ -39,6 +40,9 @@ class HedgedService final : public Service {
     {
       std::lock_guard lock(mu_);
       seen_.emplace_back(ctx.metadata().Find(internal::kAttemptsKey).value_or("none"));
+      demands_.push_back(std::count_if(ctx.metadata().begin(), ctx.metadata().end(), [](const auto& field) {
+        return field.first == internal::kDemandKey;
+      }));
     }
     out->set_value(name_);
     ctx.AddTrailingMetadata("x-server", name_);
@@ -56,6 +60,11 @@ class HedgedService final : public Service {
     std::lock_guard lock(mu_);
     return seen_;
   }
+  // How many demands each attempt had.
+  std::vector<std::ptrdiff_t> Demands() {
+    std::lock_guard lock(mu_);
+    return demands_;
+  }
 
   std::atomic<int> cancelled{0};
   std::atomic<bool> slow{false};
@@ -67,6 +76,7 @@ class HedgedService final : public Service {
   const std::string name_;
   std::mutex mu_;
   std::vector<std::string> seen_;
+  std::vector<std::ptrdiff_t> demands_;
 };
 
 std::string Hedges(std::string_view delay, std::string_view rest = "") {
@@ -130,9 +140,9 @@ enum class Way { kCall, kStart };
 
 class HedgingTest : public testing::TestWithParam<Way> {
  protected:
-  void Connect(const std::string& config) {
-    channel_ =
-        std::make_unique<Channel>(&client_, servers_.target(), ChannelOptions{.service_config = config});
+  void Connect(const std::string& config, bool credits = false) {
+    channel_ = std::make_unique<Channel>(&client_, servers_.target(),
+                                         ChannelOptions{.service_config = config, .credits = credits});
   }
   absl::Status Do(std::string* answer = nullptr, Nanos timeout = kMaxTestWait,
                   ReplyMetadata* metadata = nullptr) {
@@ -216,6 +226,18 @@ TEST_P(HedgingTest, ACallAtASlowServerIsAnsweredByAFastOne) {
   }
   EXPECT_LE(servers_[0].Seen().size() + servers_[1].Seen().size(), 24u);
   EXPECT_EQ(servers_[2].Seen().size(), 12u) << "no attempt goes where one is";
+}
+
+TEST_P(HedgingTest, EachAttemptHasOneDemandForCredits) {
+  servers_.SetSlow({0, 1});
+  Connect(Hedges(kSoon), /*credits=*/true);
+  for (int i = 0; i < 6; ++i) EXPECT_TRUE(Do().ok());
+  servers_.SetAll(absl::StatusCode::kUnavailable);
+  Connect(Hedges(kSoon), /*credits=*/true);
+  EXPECT_FALSE(Do(nullptr, milliseconds(50)).ok());
+  servers_.ExpectThatSlowOnesAreCancelled();
+  EXPECT_GT(servers_.Seen().size(), 8u) << "some are hedged";
+  for (size_t i = 0; i < 3; ++i) EXPECT_THAT(servers_[i].Demands(), Each(1)) << i;
 }
 
 TEST_P(HedgingTest, ThereAreNoMoreAttemptsThanThePolicySays) {

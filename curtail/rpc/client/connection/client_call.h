@@ -74,8 +74,9 @@ class ClientCall {
     if (!deadline.infinite()) head.timeout = std::max(deadline.when() - now, Nanos(1));
   }
 
-  // Set by the starter.
+  // Set by the starter. Immutable while the call is in flight: other threads may copy the head for another attempt.
   wire::RequestHead head;
+  // Set by the starter.
   std::string message;
   ClientOp start{ClientOp::Kind::kStart, this};
   ClientOp cancel{ClientOp::Kind::kCancel, this};

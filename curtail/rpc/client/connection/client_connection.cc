@@ -113,17 +113,15 @@ void ClientConnection::Start(ClientCall& call) {
     call.unprocessed = true;
     return Finish(call);
   }
-  if (credits_ != nullptr && call.stream == nullptr && !call.watch) [[unlikely]] {
-    if (!TakeCredit(call)) return;
-  }
-  Send(call);
+  if (credits_ != nullptr && call.stream == nullptr && !call.watch) [[unlikely]]
+    return SendOrWait(call);
+  Send(call, call.head);
 }
 
-void ClientConnection::Send(ClientCall& call) {
-  absl::StatusOr<wire::StreamId> id =
-      call.stream != nullptr && !call.whole_request
-          ? session().StartCall(call.head, &call)
-          : session().StartUnaryCall(call.head, std::move(call.message), &call);
+void ClientConnection::Send(ClientCall& call, const wire::RequestHead& head) {
+  absl::StatusOr<wire::StreamId> id = call.stream != nullptr && !call.whole_request
+                                          ? session().StartCall(head, &call)
+                                          : session().StartUnaryCall(head, std::move(call.message), &call);
   if (!id.ok()) {
     call.status = id.status();
     // The session takes no more streams (ids used up): let the next call connect afresh.

@@ -111,7 +111,8 @@ class ClientConnection final : public Connection {
   void OnCallEnd(wire::StreamId id, void* tag, absl::Status&& status, wire::Metadata&& trailing) override;
   void OnGoaway(wire::StreamId last, std::string_view why) override;
   void Start(ClientCall& call);
-  void Send(ClientCall& call);
+  // Sends it with `head`: its own, or a copy that was changed.
+  void Send(ClientCall& call, const wire::RequestHead& head);
   // The stream of a call is over, and its outcome is there.
   inline void End(ClientCall& call);
   // Its server has answered a call.
@@ -131,8 +132,10 @@ class ClientConnection final : public Connection {
   // client_connection_credits.cc; all but the last REQUIRE credits_.
   // Any thread: `call`, which is begun, may have to wait.
   void NoteWait(ClientCall& call);
-  // False: it waits, or has ended.
-  bool TakeCredit(ClientCall& call);
+  // Sends `call` if it has a credit. Else it waits, or ends.
+  void SendOrWait(ClientCall& call);
+  // Sends `call`, which has a credit, with `head` and the demand of the calls that wait.
+  void SendWithCredit(ClientCall& call, wire::RequestHead head, size_t demand);
   void SendWaiting();
   void Refuse(ClientCall& call, std::string_view why);
   void RefuseOverdue(TimePoint now);

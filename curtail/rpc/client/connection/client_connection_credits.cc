@@ -2,7 +2,12 @@
 //
 // DESIGN. A call without a credit stays on its connection, where its start was carried out. Its starter waits as for an
 // answer, and its cancellation finds it there. The thread that takes an answer sends those that have a credit by then.
+//
+// The head of a call that was begun is not changed, because other threads may copy it for another attempt (H6 of
+// hedging.cc). So the strand's holder sends a copy that has the demand and the time that is left.
 #include <algorithm>
+#include <string>
+#include <utility>
 
 #include "curtail/base/strings.h"
 #include "curtail/rpc/client/connection/client_connection.h"
@@ -18,18 +23,19 @@ void ClientConnection::NoteWait(ClientCall& call) {
   if (call.leaves_by < before) LookAt(call.leaves_by);
 }
 
-bool ClientConnection::TakeCredit(ClientCall& call) {
-  if (credits_->Take()) {
-    call.has_credit_ = true;
-    call.head.metadata.AddLowerCase(kDemandKey, "0");
-    return true;
-  }
+void ClientConnection::SendOrWait(ClientCall& call) {
+  if (credits_->Take()) return SendWithCredit(call, wire::RequestHead(call.head), 0);
   if (credits_->Wait(&call)) {
     LookNext(TimePoint(Nanos(look_at_.load(std::memory_order_relaxed))));
   } else {
     Refuse(call, "too many calls wait for credits");
   }
-  return false;
+}
+
+void ClientConnection::SendWithCredit(ClientCall& call, wire::RequestHead head, size_t demand) {
+  call.has_credit_ = true;
+  head.metadata.AddLowerCase(kDemandKey, std::to_string(demand));
+  Send(call, head);
 }
 
 void ClientConnection::SendWaiting() {
@@ -37,10 +43,9 @@ void ClientConnection::SendWaiting() {
   const TimePoint now = Now();
   RefuseOverdue(now);
   while (ClientCall* const call = credits_->Next(now)) {
-    call->has_credit_ = true;
-    if (call->head.timeout) call->head.timeout = std::max(call->due - now, Nanos(1));
-    call->head.metadata.AddLowerCase(kDemandKey, std::to_string(credits_->waiting()));
-    Send(*call);
+    wire::RequestHead head = call->head;
+    if (head.timeout) head.timeout = std::max(call->due - now, Nanos(1));
+    SendWithCredit(*call, std::move(head), credits_->waiting());
   }
 }
 
