@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A server's Session against peers that send what is allowed, far too often. bench/wire/hostile_bench.cc has the costs.
+// A Session, mostly a server's, against peers that send what is allowed, far too often. bench/wire/hostile_bench.cc has
+// the costs.
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <ctime>
 #include <functional>
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "curtail/wire/http/http2_frames_testing.h"
 #include "curtail/wire/internal/frame.h"
@@ -274,6 +277,47 @@ TEST(Flood, JoinedBinaryValuesAreLimited) {
   ASSERT_EQ(server.TakenRequests(Fields() + Literal('\0', "x-bin", std::string(17, ',')), kEndHeaders, 1), 1);
   EXPECT_EQ(server.calls.size(), 1u);
   EXPECT_EQ(server.limits[Limit::kHeaderFields], 1);
+}
+
+Nanos ThreadCpuTime() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return std::chrono::seconds(t.tv_sec) + Nanos(t.tv_nsec);
+}
+
+std::string Goaway(StreamId last) {
+  std::string payload;
+  for (const int shift : {24, 16, 8, 0}) payload += static_cast<char>(last >> shift);
+  return Frame(7, 0, 0, payload + std::string(4, '\0'));
+}
+
+// Property: a GOAWAY costs its client as much as the streams that it refuses, however many are open.
+TEST(Flood, GoawaysOfAServerCostLittleWithManyStreams) {
+  constexpr int kStreams = 20'000;
+  constexpr int kGoaways = 10'000;
+  Recorder events;
+  Session client(Role::kClient, {}, &events);
+  ASSERT_TRUE(client.Receive(Frame(4, 0, 0, "")).ok());
+  std::vector<StreamId> ids;
+  for (int i = 0; i < kStreams; ++i) ids.push_back(client.StartUnaryCall(Head(), "m", nullptr).value());
+  std::string out;
+  while (client.Pull(&out)) out.clear();
+  int refused = 0;
+  events.on_end = [&](StreamId id) {
+    ++refused;
+    EXPECT_EQ(events.calls[id].status.code(), absl::StatusCode::kUnavailable);
+    EXPECT_TRUE(events.calls[id].unprocessed);
+  };
+  const Nanos begin = ThreadCpuTime();
+  for (int i = 0; i < kGoaways; ++i) ASSERT_TRUE(client.Receive(Goaway(ids.back())).ok());
+  EXPECT_EQ(refused, 0);
+  for (int i = 1; i <= kGoaways; ++i) {
+    ASSERT_TRUE(client.Receive(Goaway(ids[static_cast<size_t>(kStreams - 1 - i)])).ok());
+    ASSERT_EQ(refused, i);
+  }
+  ASSERT_TRUE(client.Receive(Goaway(ids.back())).ok()) << "the last one may not rise";
+  EXPECT_EQ(refused, kGoaways);
+  EXPECT_LT(ThreadCpuTime() - begin, std::chrono::seconds(1));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "curtail/wire/internal/frame.h"
@@ -291,6 +292,8 @@ class Http2 {
   void SetPeerWindow(uint32_t bytes);
   void OnPing(const FrameHeader& header, std::string_view payload);
   void OnGoaway(const FrameHeader& header, std::string_view payload);
+  // Client: the streams that a GOAWAY refuses whose last one is `last`, in order.
+  std::vector<StreamId> TakeRefused(StreamId last, bool first);
   void OnWindowUpdate(const FrameHeader& header, std::string_view payload);
   // A frame for a stream that is closed.
   void RefuseClosed(StreamId id);
@@ -353,6 +356,8 @@ class Http2 {
   std::optional<StreamId> last_accepted_;
   bool pulled_ = false;  // the owner has had output, which may have reached the peer
   bool got_goaway_ = false;
+  // Client: the streams that were open at the first GOAWAY and are not refused, in order; some may have ended.
+  std::vector<StreamId> kept_;
   bool ending_ = false;  // broken_, or a GOAWAY was sent or has come: no stream is opened any more
 
   Lender lender_;            // of messages that Gather() has handed out

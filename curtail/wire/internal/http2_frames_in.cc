@@ -367,6 +367,22 @@ void Http2::OnPing(const FrameHeader& header, std::string_view payload) {
   React();
 }
 
+// No stream is opened after the first GOAWAY. So only that one looks at all of them, and a later one at those that it
+// refuses: a server may send many.
+std::vector<StreamId> Http2::TakeRefused(StreamId last, bool first) {
+  std::vector<StreamId> refused;
+  if (first) {
+    for (StreamId id : streams_.Ids()) {
+      (id > last || streams_.Find(id)->waiting ? refused : kept_).push_back(id);
+    }
+  } else {
+    const auto from = std::upper_bound(kept_.begin(), kept_.end(), last);
+    refused.assign(from, kept_.end());
+    kept_.erase(from, kept_.end());
+  }
+  return refused;
+}
+
 void Http2::OnGoaway(const FrameHeader& header, std::string_view payload) {
   if (header.stream != 0) return ConnectionError(ErrorCode::kProtocolError, "GOAWAY on a stream");
   if (!Spend(&empty_frames_, Limit::kEmptyFrames)) return;
@@ -378,12 +394,13 @@ void Http2::OnGoaway(const FrameHeader& header, std::string_view payload) {
     const std::string_view text = payload.substr(8, kMaxDebugBytes);
     why = Join(ErrorName(code), " ", absl::CHexEscape({text.data(), text.size()}));
   }
+  const bool first = !got_goaway_;
   got_goaway_ = ending_ = true;
   events_->OnGoaway(last, why);
   if (!is_client() || !broken_.ok()) return;
-  for (StreamId id : streams_.Ids()) {
+  for (StreamId id : TakeRefused(last, first)) {
     Stream* s = streams_.Find(id);
-    if (s == nullptr || (id <= last && !s->waiting)) continue;
+    if (s == nullptr) continue;
     absl::Status status = !s->waiting ? StatusFromReset(ErrorCode::kRefusedStream)
                           : why.empty()
                               ? absl::UnavailableError("the peer is shutting down and takes no new calls")
