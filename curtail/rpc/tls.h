@@ -50,7 +50,8 @@ struct TlsOptions {
   std::string certificate_file;
   std::string key_file;
   // The name that the server's certificate must be for, and that calls carry as their :authority.
-  // Empty: the host of the channel's target. A DNS name or an IP address.
+  // Empty: the host of the channel's target. A DNS name or an IP address. If there is neither, as
+  // with a resolver and an empty target, calls fail with UNAVAILABLE.
   std::string server_name;
   // Takes any certificate. For tests: every host on the path can read and change all data.
   bool insecure_skip_verify = false;

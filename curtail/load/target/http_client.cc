@@ -154,6 +154,7 @@ absl::StatusOr<HttpConnection*> HttpClient::Connect(size_t number, size_t index,
     transport.tls = TlsStream::Client(*tls->context(), name.empty() ? target.url.host : name,
                                       !tls->options().insecure_skip_verify,
                                       http2_ ? TlsStream::kHttp2 : TlsStream::kHttp1);
+    if (!transport.tls->status().ok()) return transport.tls->status();
   }
   auto connection = std::make_shared<HttpConnection>(
       std::move(transport), http2_ ? MakeHttp2Codec(limits_) : MakeHttp1Codec(limits_), poller_,

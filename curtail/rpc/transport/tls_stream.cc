@@ -256,7 +256,12 @@ std::unique_ptr<TlsStream> TlsStream::Client(const TlsContext& context, const st
   if (!is_address) {
     SSL_set_tlsext_host_name(ssl, name.c_str());
     SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-    if (verify) SSL_set1_host(ssl, name.c_str());
+    // OpenSSL takes an empty name, and then any certificate of an authority.
+    if (verify && (name.empty() || SSL_set1_host(ssl, name.c_str()) != 1)) {
+      stream->status_ = absl::UnavailableError(Join(
+          "TLS: \"", host, "\" is not a name that a certificate can be for: set server_name of TlsOptions"));
+      return stream;
+    }
   }
   SSL_set_verify(ssl, verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, verify ? &TlsCallbacks::Verify : nullptr);
   SSL_set_cert_cb(ssl, &TlsCallbacks::Certificate, stream.get());

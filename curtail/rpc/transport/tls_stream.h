@@ -50,7 +50,8 @@ class TlsStream {
 
   // A client that wants to talk to `host`, a DNS name or an IP address: it asks for it (SNI) and, if `verify`, takes
   // no certificate that is not for it. It offers `protocol` by ALPN: "h2" or "http/1.1", of which a server may take the
-  // second without a word. Its first message is output from the start.
+  // second without a word. Its first message is output from the start. With `verify`, a stream to an empty host can
+  // never stand: status() reports that at once, and the caller must not connect it.
   static std::unique_ptr<TlsStream> Client(const TlsContext& context, const std::string& host, bool verify,
                                            std::string_view protocol = kHttp2);
   // `http1`: a client that does not offer "h2" by ALPN gets HTTP/1.1; else it is turned away.

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "curtail/base/rng.h"
+#include "curtail/rpc/client/servers/many_servers_testing.h"
 #include "curtail/rpc/rpc_testing.h"
 #include "curtail/rpc/transport/tls_stream.h"
 #include "curtail/rpc/transport/tls_testing.h"
@@ -134,6 +135,18 @@ TEST_F(Tls, RefusesServersThatItShouldNotTrust) {
   auto server = StartTls({.certificate = &leaf_});
   Channel channel(&client_, server->addresses()[0], {.tls = *system});
   EXPECT_THAT(std::string(Message(Call(channel, kEcho, ""))), HasSubstr("is not trusted"));
+}
+
+TEST_F(Tls, RefusesServersWhoseNameItDoesNotKnow) {
+  gate_.Open();
+  auto server = StartTls({.certificate = &leaf_});
+  const auto resolver = std::make_shared<ListResolver>();
+  resolver->Set({server->addresses()[0]});
+  Channel channel(&client_, "", {.tls = Trust(authority_), .resolver = resolver});
+  const absl::Status status = Call(channel, kHang, "");
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(Message(status)), HasSubstr("set server_name"));
+  EXPECT_EQ(gate_.arrived(), 0);
 }
 
 TEST_F(Tls, MutualServesOnlyThoseItKnows) {

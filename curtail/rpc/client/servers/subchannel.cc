@@ -171,6 +171,10 @@ absl::StatusOr<std::shared_ptr<ClientConnection>> Subchannel::Connect(const std:
   if (const ClientTls* const client_tls = options.tls.get()) {
     tls = TlsStream::Client(*client_tls->context(), settings_->tls_host,
                             !client_tls->options().insecure_skip_verify);
+    if (!tls->status().ok()) {
+      settings_->counts->failures.fetch_add(1, std::memory_order_relaxed);
+      return slot->Failed(tls->status(), shared_.get());
+    }
   }
   auto connection = std::make_shared<ClientConnection>(
       settings_->session, *std::move(fd), poller, connected, std::move(tls), now + options.connect_timeout,
