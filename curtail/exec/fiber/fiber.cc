@@ -31,6 +31,7 @@
 
 #include "curtail/base/strings.h"
 #include "curtail/exec/internal/stack.h"
+#include "curtail/exec/wait.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define CURTAIL_ASAN 1
@@ -372,6 +373,8 @@ static bool DescribeOverrun(const void* fault) {
 }
 
 void SleepUntil(Deadline deadline) {
+  if (deadline.Expired()) return;
+  FlushBeforeWait();
   Parker parker;
   while (!deadline.Expired()) parker.Wait(parker.Ticket(), deadline);
 }

@@ -6,6 +6,7 @@
 
 #include "curtail/exec/internal/recycler.h"
 #include "curtail/exec/parker.h"
+#include "curtail/exec/wait.h"
 #include "curtail/rpc/async_stream.h"
 #include "curtail/rpc/call/outcome.h"
 
@@ -91,9 +92,9 @@ absl::Status RunToEnd(Coroutine co) {
   Parker parker;
   co.Start([](void* arg) { static_cast<Parker*>(arg)->Notify(kEnded); }, &parker);
   // Ends at once, unless the handler awaits something of its own.
-  for (uint32_t ticket = parker.Ticket(); (ticket & kEnded) == 0; ticket = parker.Ticket()) {
-    parker.Wait(ticket, Deadline::Infinite());
-  }
+  uint32_t ticket = parker.Ticket();
+  if ((ticket & kEnded) == 0) FlushBeforeWait();
+  for (; (ticket & kEnded) == 0; ticket = parker.Ticket()) parker.Wait(ticket, Deadline::Infinite());
   return co.Take();
 }
 
