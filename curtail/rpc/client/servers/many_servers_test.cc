@@ -5,6 +5,7 @@
 #include "curtail/rpc/client/servers/many_servers_testing.h"
 
 #include <gmock/gmock.h>
+#include <pthread.h>
 
 #include <atomic>
 #include <thread>
@@ -414,6 +415,45 @@ TEST_P(ManyServersTest, ConnectionsToARemovedServerClose) {
   ListIs({0, 2});
   // SDB has as many places as threads that call; each lets go at its next call.
   AwaitNoConnections(1);
+}
+
+// While there is one, no thread can be started: its stack would be larger than the address space.
+class NoNewThreads {
+ public:
+  NoNewThreads() {
+    pthread_getattr_default_np(&before_);
+    pthread_attr_t huge;
+    pthread_attr_init(&huge);
+    pthread_attr_setstacksize(&huge, size_t{1} << 48);
+    EXPECT_EQ(pthread_setattr_default_np(&huge), 0);
+    pthread_attr_destroy(&huge);
+  }
+  ~NoNewThreads() {
+    EXPECT_EQ(pthread_setattr_default_np(&before_), 0);
+    pthread_attr_destroy(&before_);
+  }
+
+ private:
+  pthread_attr_t before_;
+};
+
+TEST(ManyServers, NamesAreLookedUpOnceThereIsAThreadForIt) {
+  ManyServers servers(2);
+  const auto resolver = std::make_shared<ListResolver>();
+  resolver->Set(servers.Addresses({0}));
+  Client client;
+  ChannelOptions options = Balanced("pick_first");
+  options.resolver = resolver;
+  Channel channel(&client, "names", options);
+  EXPECT_EQ(Ask(channel).value_or("none"), "0");
+  servers.Stop(0);
+  {
+    const NoNewThreads none;
+    EXPECT_FALSE(Ask(channel).ok());
+  }
+  EXPECT_EQ(resolver->asked(), 1);
+  resolver->Set(servers.Addresses({1}));
+  AwaitAnswerOf(channel, "1");
 }
 
 }  // namespace

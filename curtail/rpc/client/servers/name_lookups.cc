@@ -12,7 +12,7 @@ constexpr Nanos kLongSleep = std::chrono::hours(1);
 
 }  // namespace
 
-void NameLookups::At(TimePoint when, std::weak_ptr<Lookup> lookup) {
+bool NameLookups::At(TimePoint when, std::weak_ptr<Lookup> lookup) {
   {
     MutexLock lock(mu_);
     const auto same = [&](const Due& due) {
@@ -24,13 +24,13 @@ void NameLookups::At(TimePoint when, std::weak_ptr<Lookup> lookup) {
       known->when = std::min(known->when, when);
     }
     if (!started_) {
-      // Without a thread the next failure tries again.
       started_ = ticker_.Start("curtail-names", [this](TimePoint now) { return Tick(now); }).ok();
       if (!started_) due_.clear();
-      return;
+      return started_;
     }
   }
   ticker_.Wake();
+  return true;
 }
 
 Nanos NameLookups::Tick(TimePoint now) {

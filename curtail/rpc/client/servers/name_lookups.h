@@ -24,8 +24,8 @@ class Lookup {
 class NameLookups {
  public:
   // Runs `lookup` once, at `when` or soon after, unless it is gone by then. One that is due already runs once, at the
-  // earlier of both times.
-  void At(TimePoint when, std::weak_ptr<Lookup> lookup);
+  // earlier of both times. Returns false if the system has no thread for it: the lookup is forgotten, try again.
+  [[nodiscard]] bool At(TimePoint when, std::weak_ptr<Lookup> lookup);
 
  private:
   struct Due {

@@ -23,6 +23,8 @@
 //      which no thread takes a slot's.
 //  N8  A server of the list is noticed when it fails, one that the list lacks is not. So after an answer that lacks some
 //      (PartialResolver), and where answers grow old (Resolver::max_age()), the next lookup is due without a failure.
+//  N9  asked_ keeps failures from planning a lookup that is planned. If the system has no thread for lookups, asked_ falls
+//      again, and the next failure plans one.
 //
 // A place whose poller makes no more calls keeps its list, and connections to servers that are gone stay open until
 // these close them. No thread watches it that could do better.
@@ -125,7 +127,7 @@ void Servers::LookUp() {
   if (closed_.load(std::memory_order_acquire)) return;
   {
     MutexLock lock(mu_);
-    if (list_ != nullptr && Now() < next_lookup_) return lookups_->At(next_lookup_, weak_from_this());
+    if (list_ != nullptr && Now() < next_lookup_) return LookUpAt(next_lookup_);
   }
   asked_.store(false, std::memory_order_release);  // a failure from here on asks again
   bool complete = true;
@@ -141,7 +143,7 @@ void Servers::LookUp() {
   MutexLock lock(mu_);
   if (!answer.ok()) {
     next_lookup_ = now + backoff_.Next(options.initial_backoff, options.max_backoff, now);
-    if (max_age > Nanos::zero()) lookups_->At(next_lookup_, weak_from_this());  // N8
+    if (max_age > Nanos::zero()) LookUpAt(next_lookup_);  // N8
     if (list_ == nullptr) wrong_ = Apart(answer.status());
     return;
   }
@@ -152,7 +154,7 @@ void Servers::LookUp() {
     wait = std::max(wait, backoff_.Next(options.initial_backoff, options.max_backoff, now));
   }
   next_lookup_ = now + wait;
-  if (!complete || max_age > Nanos::zero()) lookups_->At(next_lookup_, weak_from_this());  // N8
+  if (!complete || max_age > Nanos::zero()) LookUpAt(next_lookup_);  // N8
   std::vector<Address>& addresses = *answer;
   // Duplicates would be one subchannel twice.
   for (size_t i = 0; i < addresses.size(); ++i) {
@@ -166,6 +168,10 @@ void Servers::LookUp() {
   version_.fetch_add(1, std::memory_order_release);  // N1
 }
 
+void Servers::LookUpAt(TimePoint when) {
+  if (!lookups_->At(when, weak_from_this())) asked_.store(false, std::memory_order_release);
+}
+
 void Servers::Lost() {
   if (!resolver_->Changes() || closed_.load(std::memory_order_acquire)) return;
   if (asked_.exchange(true, std::memory_order_acq_rel)) return;
@@ -174,7 +180,7 @@ void Servers::Lost() {
     MutexLock lock(mu_);
     when = next_lookup_;
   }
-  lookups_->At(when, weak_from_this());
+  LookUpAt(when);
 }
 
 void Servers::Unreachable(const Backend& backend) {

@@ -55,7 +55,7 @@ class Servers final : public Lookup, public std::enable_shared_from_this<Servers
   void LookUp() override;
   // Has it asked when that is due again.
   void Lost();
-  // The same; and if calls went to `backend` last, another comes next.
+  // The same as Lost(); and if calls went to `backend` last, another comes next.
   void Unreachable(const Backend& backend);
   // Its calls fail one after the other.
   void FailedInARow(Backend& backend);
@@ -79,6 +79,8 @@ class Servers final : public Lookup, public std::enable_shared_from_this<Servers
     bool waits = false;  // the call waits for its connection, even if another server has one
   };
 
+  // Plans a lookup for `when`. If there is no thread for it, the next failure asks again.
+  void LookUpAt(TimePoint when);
   // A connection for a call, among the servers that are up.
   Connected Find(Place& place, const std::shared_ptr<Poller>& poller, TimePoint now,
                  const wire::Metadata& metadata, UsedServers used = {});
