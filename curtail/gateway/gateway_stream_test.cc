@@ -253,11 +253,11 @@ TEST_F(GatewayStreamTest, StalledReadersMakeRoomForOthers) {
 }
 
 TEST_F(GatewayStreamTest, StreamsEndAtTheirDeadline) {
-  EXPECT_THAT(Stream("GET /v1/watch/a?count=1&wait=true", {}, "grpc-timeout: 100m\r\n"),
+  EXPECT_THAT(Stream("GET /v1/watch/a?count=1&wait=true", {}, "grpc-timeout: 1S\r\n"),
               AllOf(HasSubstr("a/0"), HasSubstr("{\"error\":{\"code\":4,")));
   gateway_.reset();
   options_.timeout = milliseconds(1);
-  options_.stream_timeout = milliseconds(100);
+  options_.stream_timeout = milliseconds(1000);
   EXPECT_THAT(Stream("GET /v1/watch/a?count=1&wait=true"), HasSubstr("{\"error\":{\"code\":4,"));
 }
 

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <memory>
 #include <stdexcept>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "curtail/base/gate_testing.h"
+#include "curtail/base/loopback_testing.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/testing.h"
 #include "curtail/rpc/channel.h"
@@ -112,13 +112,6 @@ inline StringValue Text(std::string text) {
   StringValue value;
   value.set_value(std::move(text));
   return value;
-}
-
-// An address of this machine that only this process listens on, and no connection comes from: a server that is started
-// again at its port finds it free.
-inline std::string OwnLoopback() {
-  const int pid = getpid();
-  return Join("127.", 16 + pid / 65536 % 200, ".", pid / 256 % 256, ".", pid % 256, ":0");
 }
 
 // Names what requests hold of the server: calls, places in queues, permits and, once no client is connected, bytes and

@@ -192,7 +192,7 @@ def check_partial(tools, application, data, config, method, request, answered, a
     leaves = [processes[f"leaf-{i}"]["address"] for i in range(4)]
     args = [part for leaf in leaves for part in ("--leaf", leaf)]
     mid, address, _ = serve(tools, program(tools, application), "--service", "mid-tier", *args, "--config", config,
-                         "--leaf-timeout", "300")
+                         "--leaf-timeout", "1000")
     partial = request[:-1] + ', "allow_partial": true}'
     code, reply, err, _ = call(tools, address, method, partial)
     assert code == 0 and reply[answered] == 4 and reply[all_of] == 4, (reply, err)

@@ -6,9 +6,9 @@ Ends with 77, which ctest takes for skipped, without prometheus in PATH.
 """
 
 import json
+import os
 import pathlib
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -17,14 +17,12 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../tool"))
+from tooling import free_address  # part of what tests share
+
 MAX_WAIT_S = 60
 CALLS = 7
 PATH = 'rpc_service="curtail.toy.Count",rpc_method="Number"'
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        return one.getsockname()[1]
 
 
 def query(prometheus, text):
@@ -49,7 +47,7 @@ def wait_for_exemplar(prometheus, pages):
             seen = json.load(reply)["data"]
         traces = {e["labels"]["trace_id"] for series in seen for e in series["exemplars"]}
         if traces:
-            with urllib.request.urlopen(f"http://127.0.0.1:{pages}/traces", timeout=5) as reply:
+            with urllib.request.urlopen(f"http://{pages}/traces", timeout=5) as reply:
                 known = {span["trace"] for span in json.load(reply)["spans"]}
             assert traces <= known, (traces, known)
             print("exemplars:", *sorted(traces))
@@ -77,23 +75,24 @@ def main(curtail, toy):
         sys.exit(77)
     with tempfile.TemporaryDirectory() as folder:
         scratch = pathlib.Path(folder)
-        pages, port = free_port(), free_port()
+        pages, queries = free_address(), free_address()
         (scratch / "prometheus.yml").write_text(
             "global: {scrape_interval: 200ms, scrape_timeout: 200ms}\n"
-            f'scrape_configs: [{{job_name: toy, static_configs: [{{targets: ["127.0.0.1:{pages}"]}}]}}]\n')
+            f'scrape_configs: [{{job_name: toy, static_configs: [{{targets: ["{pages}"]}}]}}]\n')
         with open(scratch / "log", "w+") as log:
-            server = subprocess.Popen([toy, "--service", "count", "--listen", "127.0.0.1:0", "--http-admin", str(pages),
+            server = subprocess.Popen([toy, "--service", "count", "--listen", "127.0.0.1:0", "--http-admin", pages,
                                        "--trace-to", "memory", "--trace-sample", "1"], stdout=subprocess.PIPE, stderr=log, text=True)
             scraper = subprocess.Popen([program, f"--config.file={scratch}/prometheus.yml",
                                         "--enable-feature=exemplar-storage",
-                                        f"--storage.tsdb.path={scratch}/data", f"--web.listen-address=127.0.0.1:{port}"],
+                                        f"--storage.tsdb.path={scratch}/data", f"--web.listen-address={queries}"],
                                        stdout=log, stderr=log)
             try:
                 address = server.stdout.readline().split()[-1]
-                prometheus = f"http://127.0.0.1:{port}"
+                prometheus = f"http://{queries}"
                 wait_for(prometheus, "up", 1)
                 for _ in range(CALLS):
-                    subprocess.run([curtail, "load", address, "--method", "curtail.toy.Count/Number", "--data", "{}", "--debug"],
+                    subprocess.run([curtail, "load", address, "--method", "curtail.toy.Count/Number", "--data", "{}",
+                                    "--timeout", "30s", "--debug"],
                                    check=True, stdout=subprocess.DEVNULL)
                 wait_for(prometheus, f'rpc_server_calls_total{{{PATH},rpc_response_status_code="OK"}}', CALLS)
                 wait_for(prometheus, f"rpc_server_duration_seconds_count{{{PATH}}}", CALLS)

@@ -24,7 +24,8 @@ def main(curtail, toy, form, config):
             return done
 
         def call(method, **fields):
-            return run("load", entry, "--method", f"curtail.toy.Front/{method}", "--data", json.dumps(fields), "--debug")
+            return run("load", entry, "--method", f"curtail.toy.Front/{method}", "--data", json.dumps(fields), "--timeout", "30s",
+                       "--debug")
 
         settings = ["--config", config]
         if form == "monolith":

@@ -10,9 +10,8 @@ import os
 import re
 import signal
 import socket
-import time
 
-from tooling import MAX_WAIT_S, expect_nothing_left, run_case
+from tooling import MAX_WAIT_S, await_ps, expect_nothing_left, ps_answered, run_case
 
 TOPOLOGY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "kit", "topology.yaml")
 GROUPS = ("--group", "text,count", "--group", "user,post")
@@ -39,15 +38,10 @@ def test_key(tools):
     assert code == 0 and "text+count" not in out and "count:" in out, (out, err)
 
 
-def processes(tools):
-    code, out, _ = tools.run("ps", "--json")
-    assert code == 0, out
-    return {p["name"]: p for app in json.loads(out) for p in app["processes"]}
-
-
 def compose(tools):
     post = json.dumps({"user": "ann", "words": {"text": "hello world"}})
-    code, out, err = tools.run("load", "toy", "--method", "curtail.toy.Front/Compose", "--data", post, "--debug")
+    code, out, err = tools.run("load", "toy", "--method", "curtail.toy.Front/Compose", "--data", post, "--timeout", "30s",
+                              "--debug")
     assert code == 0 and '"number": 2' in out, (out, err)
 
 
@@ -68,7 +62,7 @@ def test_names(tools):
     code, out, err = up(tools, "--detach", "--trace-to", "memory", "--trace-sample", "1")
     assert code == 0 and re.search(r"memory: about \d+ MiB; ", err), (out, err)
     try:
-        found = processes(tools)
+        found = ps_answered(tools)
         assert sorted(found) == PROCESSES, found
         assert all(p["state"] == "ready" and p["health"] in ("serving", "-") for p in found.values()), found
         compose(tools)
@@ -76,7 +70,7 @@ def test_names(tools):
         assert served(text, "Process") == 1 and served(text, "Number") == 0, "a call within the process"
         # From outside, each service of the process is there.
         code, out, err = tools.run("load", "toy/count", "--method", "curtail.toy.Count/Number", "--data",
-                                   '{"text": "a b c"}', "--debug")
+                                   '{"text": "a b c"}', "--timeout", "30s", "--debug")
         assert code == 0 and '"number": 3' in out, (out, err)
         assert served(text, "Number") == 1
 
@@ -84,7 +78,8 @@ def test_names(tools):
         assert code == 0 and "text+count | --- " in out and "--service text,count" in out and "front | " not in out, out
         assert tools.run("logs", "toy/user")[1].startswith("user+post | --- ")
         code, out, _ = tools.run("switch", "toy/post", "SDB1-8")
-        assert code == 0 and out == "auto -> SDB1-8\n" and processes(tools)["user+post"]["config"].endswith("SDB1-8"), out
+        assert code == 0 and out == "auto -> SDB1-8\n", out
+        await_ps(tools, lambda found: found["user+post"]["config"].endswith("SDB1-8"))
         code, _, err = tools.run("scale", "toy/count", "2")
         assert code == 104 and "toy has no service count" in err, err
         code, _, err = tools.run("status", "toy/texts")
@@ -103,10 +98,7 @@ def test_names(tools):
 
         # One process ends, and is started again with both.
         os.kill(text["pid"], signal.SIGKILL)
-        limit = time.monotonic() + MAX_WAIT_S
-        while (again := processes(tools)["text+count"])["pid"] in (0, text["pid"]) or again["state"] != "ready":
-            assert time.monotonic() < limit, again
-            time.sleep(0.05)
+        await_ps(tools, lambda found: found["text+count"]["pid"] not in (0, text["pid"]) and found["text+count"]["state"] == "ready")
         compose(tools)
     finally:
         assert tools.run("down", "toy")[0] == 0
@@ -121,7 +113,7 @@ def test_circle(tools):
         code, out, err = tools.run("up", TOPOLOGY, "--group", "front,user,count", "--group", "text,post", *settings, "--detach")
         assert code == 0 and "toy is up: front+user+count at " in out, (out, err)
         try:
-            found = processes(tools)
+            found = ps_answered(tools)
             assert len(found) == 5 and found["front+user+count"]["config"] == config, found
             compose(tools)
             code, out, err = tools.run("load", "toy", "--method", "curtail.toy.Front/Read", "--data", '{"user": "ann"}',

@@ -18,19 +18,19 @@ import subprocess
 import threading
 import time
 
-from tooling import MAX_WAIT_S, expect_nothing_left, run_case
+from tooling import MAX_WAIT_S, expect_nothing_left, own_host, run_case
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 IN_HAND = 20
 
 
 class Service:
-    """A service of the toy application, as a process of its own."""
+    """A service of the toy application, as a process of its own. Once it is killed, no other test listens at its address."""
 
     def __init__(self, tools, name, number, *flags):
         self.admin = tools.path(f"{name}-{number}.sock")
         self.process = subprocess.Popen(
-            [tools.hdsearch, "--service", name, "--listen", "127.0.0.1:0", "--http-admin", f"unix:{self.admin}", *flags],
+            [tools.hdsearch, "--service", name, "--listen", own_host() + ":0", "--http-admin", f"unix:{self.admin}", *flags],
             env=tools.env, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.address = re.search(r"ready (\S+)", self.process.stdout.readline())[1]
 

@@ -409,7 +409,7 @@ def test_load(tools):
     finally:
         server.terminate()
         server.wait(timeout=MAX_WAIT_S)
-    expect_refusal(tools.run("load", address, *brief), 1, "127.0.0.1", "hint: is the server running")
+    expect_refusal(tools.run("load", "127.0.0.1:1", *brief), 1, "127.0.0.1", "hint: is the server running")
     expect_nothing_left()
 
 

@@ -5,12 +5,14 @@ Every process started carries a mark in its environment, by which those that wer
 """
 
 import fcntl
+import json
 import os
 import pty
 import re
 import select
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -52,6 +54,40 @@ class Tools:
         out, err = process.communicate(timeout=MAX_WAIT_S)
         print("$ curtail", *args, f"-> {process.returncode}\n{out}{err}")
         return process.returncode, out, err
+
+
+def own_host():
+    """An address of this machine that only servers of this test listen on, and no connection comes from."""
+    pid = os.getpid()
+    return f"127.{16 + pid // 65536 % 200}.{pid // 256 % 256}.{pid % 256}"
+
+
+def free_address():
+    """HOST:PORT at which no server listens. No other test takes it."""
+    with socket.create_server((own_host(), 0)) as one:
+        return "%s:%d" % one.getsockname()
+
+
+def ps(tools):
+    """The processes that are up, by name."""
+    code, out, _ = tools.run("ps", "--json")
+    assert code == 0, code
+    return {p["name"]: p for app in json.loads(out) for p in app["processes"]}
+
+
+def await_ps(tools, wanted):
+    """As ps(), once wanted(processes) holds."""
+    limit = time.monotonic() + MAX_WAIT_S
+    while not wanted(found := ps(tools)):
+        assert time.monotonic() < limit, f"did not come about: {found}"
+        time.sleep(0.05)
+    return found
+
+
+def ps_answered(tools):
+    """As ps(), once each process has answered. `curtail ps` waits 500 ms for an answer, and a busy machine takes longer."""
+    return await_ps(tools, lambda found: all(
+        p["health"] != "no answer" and (p["health"] != "serving" or not p["admin"] or p["config"]) for p in found.values()))
 
 
 def marked_processes():

@@ -26,7 +26,8 @@ def up(tools, *args):
     assert code == 0, err
     processes = {p["name"]: p for p in json.loads(tools.run("ps", "--json")[1])[0]["processes"]}
     post = json.dumps({"user": "ann", "words": {"text": "hello world"}})
-    code, out, err = tools.run("load", processes["front"]["address"], "--method", "curtail.toy.Front/Compose", "--data", post, "--debug")
+    code, out, err = tools.run("load", processes["front"]["address"], "--method", "curtail.toy.Front/Compose", "--data", post,
+                              "--timeout", "30s", "--debug")
     assert code == 0, (out, err)
     return processes
 
@@ -63,7 +64,7 @@ def test_parts(tools):
     code, _, err = tools.run("up", KIT, "--trace-sample", "1")
     assert code == 104 and "--trace-to" in err, (code, err)
     processes = up(tools, "--trace-to", "memory", "--trace-sample", "1")
-    load = tools.start(*read(processes, "--rps", "50", "--duration", "100s"))
+    load = tools.start(*read(processes, "--rps", "50", "--duration", "100s", "--timeout", "30s"))
     of, whole, text = request_class(tools, "--seconds", "3")
     load.send_signal(signal.SIGINT)
     load.communicate(timeout=MAX_WAIT_S)

@@ -21,7 +21,8 @@ import subprocess
 import sys
 import time
 
-from tooling import MAX_WAIT_S, await_line, expect_no_escapes, expect_nothing_left, marked_processes, shown
+from tooling import (MAX_WAIT_S, await_line, await_ps, expect_no_escapes, expect_nothing_left, free_address, marked_processes, ps,
+                     ps_answered, shown)
 
 DATA = "data=synthetic:N=2000,D=16,seed=1"
 SMALL = ["--set", DATA, "--set", "leaf.shards=2"]
@@ -35,30 +36,13 @@ def up(tools, *args):
     return process
 
 
-def ps(tools):
-    code, out, _ = tools.run("ps", "--json")
-    assert code == 0, code
-    return {p["name"]: p for app in json.loads(out) for p in app["processes"]}
-
-
 def expect_serving(tools, names=None):
-    found = ps(tools)
+    found = ps_answered(tools)
     assert sorted(found) == sorted(names or NAMES), found
     for p in found.values():
         assert p["state"] == "ready" and p["health"] == "serving" and p["pid"] > 0, p
         assert p["resident_mib"] > 0, p
     return found
-
-
-def await_state(tools, wanted):
-    """Asks until wanted(processes) holds; returns them."""
-    limit = time.monotonic() + 30
-    while time.monotonic() < limit:
-        found = ps(tools)
-        if wanted(found):
-            return found
-        time.sleep(0.05)
-    raise AssertionError(f"did not come about: {found}")
 
 
 def test_background(tools):
@@ -76,7 +60,7 @@ def test_background(tools):
     # One at a time, and the application's name stands for its address and its data.
     code, _, err = tools.run("up", "hdsearch", *SMALL)
     assert code == 1 and "is up already" in err and "curtail down hdsearch" in err, (code, err)
-    code, out, _ = tools.run("load", "hdsearch", "--rps", "50", "--duration", "1s", "--warmup", "0s")
+    code, out, _ = tools.run("load", "hdsearch", "--rps", "50", "--duration", "1s", "--warmup", "0s", "--timeout", "30s")
     assert code in (0, 98) and re.search(r"^recall@10 +mean (1\.0|0\.99)", out, re.M), (code, out)
     assert re.search(r"\b0 failed", out), out
     assert "curtail switch hdsearch" in out_up and found["mid-tier"]["admin"] in out_up, out_up
@@ -84,7 +68,8 @@ def test_background(tools):
     assert code == 0
     check_names(tools, found)
     code, _, _ = tools.run("switch", "hdsearch", "FIB1")
-    assert code == 0 and ps(tools)["mid-tier"]["config"] == "SDB1-4 FIB1", "both what it began with and what it has"
+    assert code == 0, code
+    await_ps(tools, lambda found: found["mid-tier"]["config"] == "SDB1-4 FIB1")  # both what it began with and what it has
 
     code, out, _ = tools.run("logs", "hdsearch", "leaf")
     assert code == 0 and "leaf-0 | --- " in out and "leaf-1 | " in out and "mid-tier" not in out, out
@@ -119,7 +104,8 @@ def check_names(tools, found):
     assert code == 0 and json.loads(out)["config"] == "SDB1-4", out
     code, out, _ = tools.run("status", "hdsearch/leaf", "--json")
     assert code == 0 and [status["config"] for status in json.loads(out)] == ["FIB1", "FIB1"], out
-    code, out, _ = tools.run("load", "hdsearch/leaf-0", "--method", "grpc.health.v1.Health/Check", "--debug")
+    code, out, _ = tools.run("load", "hdsearch/leaf-0", "--method", "grpc.health.v1.Health/Check", "--timeout", "30s",
+                            "--debug")
     assert code == 0 and "SERVING" in out, out
     code, out, _ = tools.run("logs", "hdsearch/leaf.0")
     assert code == 0 and "leaf-0 | --- " in out and "leaf-1" not in out, out
@@ -284,7 +270,7 @@ def test_restarts(tools):
     process = up(tools)
     before = expect_serving(tools)
     os.kill(before["leaf-1"]["pid"], signal.SIGKILL)
-    after = await_state(tools, lambda p: p["leaf-1"]["state"] == "ready" and p["leaf-1"]["restarts"] >= 1)
+    after = await_ps(tools, lambda p: p["leaf-1"]["state"] == "ready" and p["leaf-1"]["restarts"] >= 1)
     assert after["leaf-1"]["pid"] != before["leaf-1"]["pid"]
     assert after["leaf-1"]["address"] == before["leaf-1"]["address"], "where its callers look for it"
     assert "killed by signal 9" in after["leaf-1"]["problem"], after["leaf-1"]
@@ -306,7 +292,8 @@ def test_links(tools):
     assert sorted(found) == sorted([*NAMES, "mid-tier-to-leaf-0", "mid-tier-to-leaf-1"]), found
     assert all(p["state"] == "ready" for p in found.values()), found
     path = tools.path("linked.json")
-    code, out, err = tools.run("load", "hdsearch", "--rps", "20", "--duration", "2s", "--warmup", "0s", "--json", path)
+    code, out, err = tools.run("load", "hdsearch", "--rps", "20", "--duration", "2s", "--warmup", "0s", "--timeout", "30s",
+                              "--json", path)
     assert code in (0, 98), (out, err)
     with open(path) as file:
         run = json.load(file)["runs"][0]
@@ -400,15 +387,9 @@ def foreign_topology(tools, *services):
     return path
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def test_foreign(tools):
     """Programs that know nothing of curtail: gRPC servers with and without health checks, and any program with a port."""
-    fixed = f"127.0.0.1:{free_port()}"
+    fixed = free_address()
     path = foreign_topology(
         tools, ("web", "${address} serving to ${cart.address} ${stock.address} ${host} ${port}", "calls: [cart, stock]"),
         ("cart", fixed + " no-health", f"hosted: false, listen: \"{fixed}\""),
@@ -419,7 +400,7 @@ def test_foreign(tools):
     code, out, err = tools.run("up", path, "--detach")
     assert code == 0 and "foreign is up: web at 127.0.0.1:" in out, (out, err)
     assert "memory: about 24 MiB; " in err, err  # two of stock; of web nothing is known
-    found = ps(tools)
+    found = ps_answered(tools)
     health = {name: p["health"] for name, p in found.items()}
     assert health == {"web": "serving", "cart": "-", "stock-0": "-", "stock-1": "-"}, health
     assert found["cart"]["address"] == fixed and not any(p["admin"] for p in found.values()), found
@@ -429,7 +410,7 @@ def test_foreign(tools):
     assert code == 0 and told in out, (told, out)
 
     os.kill(found["web"]["pid"], signal.SIGTERM)
-    again = await_state(tools, lambda p: p["web"]["state"] == "ready" and p["web"]["restarts"] == 1)
+    again = await_ps(tools, lambda p: p["web"]["state"] == "ready" and p["web"]["restarts"] == 1)
     assert again["web"]["address"] == web
     code, _, _ = tools.run("down", "foreign")
     assert code == 0

@@ -10,7 +10,7 @@ import os
 import re
 import sys
 
-from tooling import expect_nothing_left, run_case
+from tooling import expect_nothing_left, ps, ps_answered, run_case
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOY = os.path.join(HERE, "..", "kit", "topology.yaml")
@@ -39,12 +39,6 @@ def topology(tools):
     return path
 
 
-def processes(tools):
-    code, out, _ = tools.run("ps", "--json")
-    assert code == 0, out
-    return {p["name"]: p for app in json.loads(out) for p in app["processes"]}
-
-
 def command_of(process):
     with open(f"/proc/{process['pid']}/cmdline") as file:
         return file.read().split("\0")
@@ -54,7 +48,8 @@ def expect_counts(tools):
     """Posts have the number of their words, which Count has found."""
     for text, number in (("hello", 1), ("one two three", 3), ("w " * 300, 300)):
         data = json.dumps({"user": "ann", "words": {"text": text}})
-        code, out, err = tools.run("load", "toy", "--method", "curtail.toy.Front/Compose", "--data", data, "--debug")
+        code, out, err = tools.run("load", "toy", "--method", "curtail.toy.Front/Compose", "--data", data, "--timeout", "30s",
+                                  "--debug")
         assert code == 0 and f'"number": {number}' in out, (text, out, err)
 
 
@@ -63,7 +58,7 @@ def test_python(tools):
     code, out, err = tools.run("up", topology(tools), "--variant", "count=python", "--detach")
     assert code == 0 and "variants: count=python\n" in err and "memory: about 117 MiB; " in err, (out, err)
     try:
-        found = processes(tools)
+        found = ps_answered(tools)
         assert len(found) == 8 and found["count"]["health"] == "serving", found
         assert command_of(found["count"])[2].endswith("foreign_server.py"), found["count"]
         assert found["count"]["variant"] == "python" and found["text"]["variant"] == "", found
@@ -88,7 +83,7 @@ def test_polyglot(tools):
     assert code == 0 and "variants: count=python\n" in err, (out, err)
     assert "count does not run as cobol: no-such-cobol is missing" in err, err
     try:
-        assert command_of(processes(tools)["count"])[2].endswith("foreign_server.py")
+        assert command_of(ps(tools)["count"])[2].endswith("foreign_server.py")
         expect_counts(tools)
     finally:
         assert tools.run("down", "toy")[0] == 0

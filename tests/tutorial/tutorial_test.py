@@ -54,9 +54,10 @@ def check_models(outputs):
 
 
 def check_load(outputs):
-    assert answered(outputs["load"])[0] > 0.9
     verdict, percent = re.search(r"^threshold +(\w+) +errors<1%  \((\S+) %\)", outputs["load"], re.MULTILINE).groups()
-    assert verdict == "VOID" or (verdict == "ok") == (float(percent) < 1), (verdict, percent)
+    if verdict != "VOID":
+        assert answered(outputs["load"])[0] > 0.9
+        assert (verdict == "ok") == (float(percent) < 1), (verdict, percent)
 
 
 def check_watch(outputs):
@@ -201,9 +202,14 @@ def check_up(folder, env):
     assert code == 0, "market.yaml does not come up"
     try:
         address = re.search(r"prices at (\S+)", out)[1]
-        code, out = run("load", address, "--method", "market.Prices/Best", "--data", '{"name": "nail"}', "--debug")
-        assert code == 0 and '"answered": 3' in out and '"supplier": "supplier-' in out, out
-        assert run("ps")[1].count(" serving ") == 4
+
+        def answered_by_all():
+            code, out = run("load", address, "--method", "market.Prices/Best", "--data", '{"name": "nail"}', "--debug")
+            return code == 0 and '"answered": 3' in out and '"supplier": "supplier-' in out
+
+        # A supplier has 50 ms to answer, and a look of `curtail ps` 500 ms: as in HURRIED.
+        assert any(answered_by_all() for _ in range(3)), "not all suppliers answer"
+        assert any(run("ps")[1].count(" serving ") == 4 for _ in range(3)), "not all serve"
     finally:
         assert run("down", "market")[0] == 0
 

@@ -26,7 +26,6 @@
 namespace curtail {
 namespace {
 
-using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
@@ -210,10 +209,9 @@ TEST_F(RunnerTest, AStallShowsInEveryRequestThatWasDueMeanwhile) {
 }
 
 TEST_F(RunnerTest, AReplyCountsFromItsArrivalWhileTheThreadSleeps) {
-  // The thread sleeps until the next send, some 0.9 ms, where the kernel says when the reply came. Of a Unix socket it
+  // The thread sleeps until the next send, some 4 ms, where the kernel says when the reply came. Of a Unix socket it
   // does not say, so that the thread must not. Most replies may be slow: this machine may be busy.
-  const Schedule schedule =
-      *Schedule::Make(*RateCurve::Constant(1100, milliseconds(500)), Gaps::kConstant, 1);
+  const Schedule schedule = *Schedule::Make(*RateCurve::Constant(250, seconds(1)), Gaps::kConstant, 1);
   for (const std::string& listen :
        {std::string("127.0.0.1:0"), absl::StrCat("unix:", testing::TempDir(), "/runner_test.", getpid())}) {
     ServerOptions server;
@@ -221,7 +219,7 @@ TEST_F(RunnerTest, AReplyCountsFromItsArrivalWhileTheThreadSleeps) {
     absl::StatusOr<LoadResult> r = RunOpenLoop(Options(Serve(-1, nullptr, server)), Numbers(), schedule);
     ASSERT_TRUE(r.ok()) << r.status();
     EXPECT_EQ(r->failed, 0u) << listen;
-    EXPECT_LT(r->all.Percentile(10), microseconds(450)) << listen;
+    EXPECT_LT(r->all.Percentile(10), milliseconds(2)) << listen;
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <fstream>
@@ -19,7 +20,7 @@ using testing::HasSubstr;
 
 const Catalog& Methods() {
   static const Catalog* const catalog = [] {
-    const std::string file = testing::TempDir() + "/json_journey_test.proto";
+    const std::string file = Join(testing::TempDir(), "/json_journey_test.", getpid(), ".proto");
     std::string text = loadtest::Nasty::descriptor()->file()->DebugString();
     std::ofstream(file) << text;
     const absl::StatusOr<Catalog> read = Catalog::FromProtoFiles({file}, {});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // SqlDatabase against a real PostgreSQL that asks for TLS and a password.
+#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -15,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "curtail/base/loopback_testing.h"
 #include "curtail/base/strings.h"
 #include "curtail/base/temp_dir_testing.h"
 #include "curtail/base/testing.h"
@@ -29,10 +31,11 @@ namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::HasSubstr;
 
-std::string UnusedPort() {
+// A port of `host` that no server listens at.
+std::string UnusedPort(const std::string& host) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{
-      .sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_zero = {}};
+  sockaddr_in address{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {}, .sin_zero = {}};
+  EXPECT_EQ(inet_pton(AF_INET, host.c_str(), &address.sin_addr), 1);
   socklen_t size = sizeof address;
   EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), size), 0);
   EXPECT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
@@ -49,7 +52,7 @@ std::string Programs() {
   return "";
 }
 
-// A server that serves TLS at a port of 127.0.0.1, for the user "curtail" with the password "secret".
+// A server that serves TLS at a port of OwnHost(), for the user "curtail" with the password "secret".
 class TlsServer {
  public:
   TlsServer() {
@@ -75,7 +78,7 @@ class TlsServer {
     std::vector<std::string> words = as_;
     for (const std::string& word :
          {Join(Programs(), "postgres"), std::string("-D"), dir_.File("data"), std::string("-p"), port_,
-          std::string("-k"), dir_.File(""), std::string("-h"), std::string("127.0.0.1")})
+          std::string("-k"), dir_.File(""), std::string("-h"), host_})
       words.push_back(word);
     for (const std::string& setting :
          {std::string("ssl=on"), Join("ssl_cert_file=", dir_.File("server.crt")),
@@ -86,7 +89,7 @@ class TlsServer {
     process_ = std::make_unique<StoreProcess>(dir_.File(".s.PGSQL." + port_), words);
   }
 
-  std::string address() const { return "127.0.0.1:" + port_; }
+  std::string address() const { return Join(host_, ":", port_); }
   std::string authority() const { return authority_.file(); }
   std::string password() const { return dir_.File("password"); }
   std::string Write(std::string_view name, std::string_view text) const { return dir_.Write(name, text); }
@@ -100,8 +103,9 @@ class TlsServer {
 
   const TempDir dir_;
   const TestCertificate authority_{{.common_name = "authority", .names = ""}};
-  const TestCertificate own_{{}, &authority_};
-  const std::string port_ = UnusedPort();
+  const std::string host_ = OwnHost();
+  const std::string port_ = UnusedPort(host_);
+  const TestCertificate own_{{.names = "IP:" + host_}, &authority_};
   uid_t uid_ = 0;
   gid_t gid_ = 0;
   std::vector<std::string> as_;

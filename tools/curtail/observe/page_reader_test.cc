@@ -34,16 +34,13 @@ TEST(PageReader, ASilentServerDelaysNoOther) {
                    }});
   auto [served, at] = Listener();
   auto [unserved, silent] = Listener();  // connects, and never answers
-  std::string closed;
-  {
-    auto [gone, address] = Listener();
-    closed = address;
-  }
+  // Another test may take a port that was free a moment ago.
+  const std::string closed = "127.0.0.1:1";
   auto http = HttpAdmin::Start(std::move(served), {}, std::move(pages));
   ASSERT_TRUE(http.ok()) << http.status();
   const auto read = ReadPages(
       {{silent, "/"}, {at, "/long"}, {at, "/none"}, {closed, "/"}, {at, "/huge"}, {"nonsense", "/"}},
-      Deadline::In(std::chrono::milliseconds(500)));
+      Deadline::In(std::chrono::seconds(2)));
   EXPECT_EQ(read[0].status().code(), absl::StatusCode::kDeadlineExceeded);
   ASSERT_TRUE(read[1].ok()) << read[1].status();
   EXPECT_EQ(read[1]->size(), 1u << 20);
