@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "curtail/base/internal/sync_folder.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::apps {
@@ -48,7 +49,7 @@ absl::Status OutputFile::Commit() {
   if (!replace) return status;
   if (status.ok() && std::rename(written_.c_str(), path_.c_str()) != 0) status = Failed();
   if (!status.ok()) std::remove(written_.c_str());
-  return status;
+  return status.ok() && !curtail::internal::SyncFolderOf(path_) ? Failed() : status;
 }
 
 absl::Status OutputFile::Failed() {

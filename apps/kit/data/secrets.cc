@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <system_error>
 
+#include "curtail/base/internal/sync_folder.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::apps {
@@ -59,7 +60,8 @@ absl::StatusOr<std::string> SecretOf(const std::string& path) {
   if (fd >= 0) close(fd);
   const bool linked = written && (link(mine.c_str(), path.c_str()) == 0 || errno == EEXIST);
   unlink(mine.c_str());
-  if (!linked) return absl::FailedPreconditionError(Join(path, " cannot be written"));
+  if (!linked || !curtail::internal::SyncFolderOf(path))
+    return absl::FailedPreconditionError(Join(path, " cannot be written"));
   return ReadSecret(path);
 }
 

@@ -19,6 +19,7 @@
 #include <system_error>
 #include <vector>
 
+#include "curtail/base/internal/sync_folder.h"
 #include "curtail/base/strings.h"
 #include "curtail/store/sql/postgresql.h"
 
@@ -35,12 +36,6 @@ std::string RolesOf(const PostgresqlGroup& group) { return group.folder + ".role
 absl::Status CannotWrite(const std::string& path) {
   return absl::FailedPreconditionError(
       Join(path, " cannot be written: ", std::generic_category().message(errno)));
-}
-
-bool SyncAndClose(int fd) {
-  const bool synced = fd >= 0 && fsync(fd) == 0;
-  if (fd >= 0) close(fd);
-  return synced;
 }
 
 // The other processes that have the file open.
@@ -93,12 +88,10 @@ absl::Status WriteRoles(const PostgresqlGroup& group, const PostgresqlRoles& rol
   const std::string path = RolesOf(group), next = path + ".new";
   const std::string text =
       Join("primary ", roles.primary, "\nstandby ", kStandbyWords[static_cast<size_t>(roles.standby)], "\n");
-  const int fd = open(next.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  const bool written = fd >= 0 && write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  if (!SyncAndClose(fd) || !written || rename(next.c_str(), path.c_str()) != 0) return CannotWrite(path);
-  const std::string folder = fs::path(path).parent_path();
-  const int parent = open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  return SyncAndClose(parent) ? absl::OkStatus() : CannotWrite(path);
+  const UniqueFd fd(open(next.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  const bool written = fd && write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+                       fsync(fd.get()) == 0 && rename(next.c_str(), path.c_str()) == 0;
+  return written && SyncFolderOf(path) ? absl::OkStatus() : CannotWrite(path);
 }
 
 absl::StatusOr<UniqueFd> TakeLock(const std::string& path, Deadline deadline, Holders holders) {
