@@ -39,6 +39,23 @@ double LogLoss(const ClickModel& model, std::span<const AdShown> shown) {
   return all == 0 ? 0 : loss / all;
 }
 
+HeldOutLoss LossOfHeldOut(std::span<const AdShown> shown, const LogisticTraining& training) {
+  std::vector<AdShown> seen, held_out;
+  double showings = 1, clicks = 0.5;  // no rate is 0 or 1
+  for (size_t i = 0; i < shown.size(); ++i) {
+    if (Mix(1, i) % 10 == 0) {
+      held_out.push_back(shown[i]);
+      continue;
+    }
+    seen.push_back(shown[i]);
+    showings += shown[i].shown, clicks += shown[i].clicked;
+  }
+  ClickModel rate;
+  rate.mutable_weights()->Resize(kClickWeights, 0);
+  rate.set_weights(0, static_cast<float>(std::log(clicks / (showings - clicks))));
+  return {LogLoss(TrainClicks(seen, training), held_out), LogLoss(rate, held_out)};
+}
+
 absl::Status Check(const ClickModel& model) {
   return model.weights_size() == kClickWeights ? absl::OkStatus()
                                                : absl::DataLossError("no model of ads: train again");

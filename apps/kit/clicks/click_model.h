@@ -35,6 +35,11 @@ ClickModel TrainClicks(std::span<const AdShown> shown, const LogisticTraining& t
 double ClickProbability(const ClickModel& model, const ClickFeatures& features);
 // Returns the mean negative log likelihood of a showing.
 double LogLoss(const ClickModel& model, std::span<const AdShown> shown);
+// The LogLoss() of a tenth of what was shown that was held out, by a model of the rest, and by the rest's rate of clicks alone.
+struct HeldOutLoss {
+  double by_model = 0, by_rate = 0;
+};
+HeldOutLoss LossOfHeldOut(std::span<const AdShown> shown, const LogisticTraining& training);
 // DATA_LOSS for a message that is not such a model.
 [[nodiscard]] absl::Status Check(const ClickModel& model);
 

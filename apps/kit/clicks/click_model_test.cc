@@ -40,6 +40,20 @@ TEST(ClickModel, FindsUsersWhoClick) {
   EXPECT_TRUE(absl::IsDataLoss(Check(ClickModel())));
 }
 
+// Property: nothing tells of chance. A model that has seen what it is judged by would.
+TEST(ClickModel, IsJudgedByWhatItHasNotSeen) {
+  Rng rng(3);
+  std::vector<AdShown> shown;
+  for (uint64_t user = 0; user < 2000; ++user)
+    shown.push_back({ClickFeaturesOf(user, user % 20, "pears"), 1, static_cast<uint32_t>(rng.Below(2))});
+  EXPECT_LT(LogLoss(TrainClicks(shown, {}), shown), 0.6);
+  const HeldOutLoss loss = LossOfHeldOut(shown, {});
+  EXPECT_NEAR(loss.by_rate, 0.693, 0.01);
+  EXPECT_GT(loss.by_model, 0.68);
+  const HeldOutLoss better = LossOfHeldOut(Clicks(1), {});
+  EXPECT_LT(better.by_model, 0.9 * better.by_rate);
+}
+
 struct Candidate {
   uint64_t id = 0;
   double probability = 0.5;

@@ -25,7 +25,7 @@ absl::Status CountShown(SqlSession& session, uint64_t user, std::span<const uint
 // Counts a click. Errors: FAILED_PRECONDITION: the ad was not shown to the user so often; else as SqlSession.
 absl::Status CountClick(SqlSession& session, uint64_t user, uint64_t ad);
 
-// Learns from the shows of a data folder, and leaves the model there, if anything was shown. Unless `quiet`, it prints how good that is.
+// Learns from the shows of a data folder, and leaves the model there, if anything was shown. Unless `quiet`, it prints LossOfHeldOut().
 // Errors: NOT_FOUND (no such store); else as SqlSession and WriteMessage().
 absl::Status LearnClicks(const std::string& folder, const LogisticTraining& training, bool quiet);
 
