@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "curtail/base/boundary.h"
 #include "curtail/base/cpus.h"
 #include "curtail/base/log.h"
 
@@ -24,12 +25,19 @@ absl::Status ForRanges(size_t begin, size_t end, int threads,
       std::clamp<size_t>(static_cast<size_t>(std::max(threads, 1)), 1, std::max<size_t>(rows, 1));
   std::vector<absl::Status> statuses(parts);
   auto run = [&](size_t part) {
-    statuses[part] = body(begin + rows * part / parts, begin + rows * (part + 1) / parts);
+    statuses[part] = absl::InternalError("an exception ended a part of the work");
+    Contain("a part of the work",
+            [&] { statuses[part] = body(begin + rows * part / parts, begin + rows * (part + 1) / parts); });
   };
-  std::vector<std::thread> helpers;
-  for (size_t part = 1; part < parts; ++part) helpers.emplace_back(run, part);
+  std::vector<std::jthread> helpers;
+  helpers.reserve(parts);
+  // If the system makes no more threads, this one does their parts.
+  Contain("a thread's start", [&] {
+    while (helpers.size() + 1 < parts) helpers.emplace_back(run, helpers.size() + 1);
+  });
+  for (size_t part = helpers.size() + 1; part < parts; ++part) run(part);
   run(0);
-  for (std::thread& helper : helpers) helper.join();
+  helpers.clear();
   for (absl::Status& status : statuses) {
     if (!status.ok()) return std::move(status);
   }
