@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "apps/kit/data/folder.h"
+#include "apps/kit/wall_clock.h"
+#include "apps/media/common/rentals.h"
 #include "apps/media/data.h"
 #include "apps/media/load/films.h"
 #include "curtail/base/rng.h"
@@ -68,16 +70,27 @@ class MediaFiller {
     return status;
   }
 
-  // A movie for a month, for streams of a load test.
+  // A movie for a month, for streams of a load test. A user who has it for another day, or cannot pay, rents none.
   absl::Status RentMovie(uint64_t number, const Media::Stub& stub) {
+    const uint64_t movie = known_[number % known_.size()].id;
+    users_[number].more.push_back(Join(movie));
+    RentalPage newest;
+    newest.set_token(users_[number].token);
+    newest.set_limit(100);
+    RentalList had;
+    Context listing(FromSeconds(options_.timeout_s)), renting(FromSeconds(options_.timeout_s));
+    absl::Status status = stub.ListRentals(listing, newest, &had);
+    const auto lasts = [movie, tomorrow = apps::NowMs() + kDayMs](const Rental& one) {
+      return one.movie() == movie && one.state() == Rental::ACTIVE && one.ends_ms() > tomorrow;
+    };
+    if (!status.ok() || std::ranges::any_of(had.rentals(), lasts)) return status;
     RentRequest request;
     request.set_token(users_[number].token);
-    request.set_movie(known_[number % known_.size()].id);
+    request.set_movie(movie);
     request.set_days(kRentedDays);
     Rental rental;
-    Context ctx(FromSeconds(options_.timeout_s));
-    users_[number].more.push_back(Join(request.movie()));
-    return stub.RentMovie(ctx, request, &rental);
+    status = stub.RentMovie(renting, request, &rental);
+    return absl::IsFailedPrecondition(status) ? absl::OkStatus() : status;
   }
 
   absl::Status WriteReview(uint64_t number, const Media::Stub& stub) const {

@@ -19,8 +19,8 @@ struct FillOptions : apps::FillTarget {
   uint64_t deposit = 100'000'000;  // cents of each user
 };
 
-// Registers the users, or logs them in if they are there, adds the movies that are not there, and has users review some. Each user
-// whose deposit is at least 1,000.00 rents a movie for 30 days. Leaves
+// Registers the users, or logs them in if they are there, adds the movies that are not there, and has users review some. With a
+// deposit of at least 1,000.00, each user rents a movie for 30 days, unless a rental of it lasts or the wallet has too little. Leaves
 // sessions and movies for load tests. Errors: of a wrong target, of ReadFilms(); the first call that fails.
 [[nodiscard]] absl::Status Fill(const FillOptions& options);
 

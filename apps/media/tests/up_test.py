@@ -316,7 +316,13 @@ def main(form, curtail, media):
             with open(films + "/a.json", "w", encoding="ascii") as file:
                 json.dump([{"title": "From a file", "year": 1900, "cast": ["A"], "genres": [], "extract": "P"}] * 2, file)
             front_end = next(p["address"] for p in processes if p["service"] == "front-end")
-            run(media, "fill", "--target", front_end, "--users", "1", "--films", films, "--reviews", "1")
+            fill = (media, "fill", "--target", front_end, "--users", "1", "--films", films, "--reviews", "1")
+            run(*fill)
+            with open(scratch + "/state/curtail/media/load-users", encoding="ascii") as file:
+                token = file.readline().split()[2]
+            wallet = rest(addresses["load-balancer"], "GET", "/v1/wallet", token=token)
+            run(*fill)
+            assert rest(addresses["load-balancer"], "GET", "/v1/wallet", token=token) == wallet, "it has its movie"
             run(media, "fill", "--target", front_end, "--users", "1", "--films", films + "/none", codes=(104,))
         finally:
             run(curtail, "down", "media")
