@@ -45,8 +45,8 @@ inline constexpr int64_t kMostCents = 1'000'000'000'000;  // of an entry, and of
 inline constexpr int64_t kUnlimited = 1'000'000'000'000'000'000;
 inline constexpr size_t kMostEntries = 16;  // of a posting
 inline constexpr size_t kMostTextCharacters = 140;
-inline constexpr size_t kMostRequestBytes = 128;
-inline constexpr uint32_t kMostPage = 1000;  // entries, or postings, of one page
+inline constexpr size_t kMostRequestBytes = 160;  // an idempotency key of 128, and words of its service
+inline constexpr uint32_t kMostPage = 1000;       // entries, or postings, of one page
 // The account of each shard for money on its way between shards. Over all shards its balances sum to 0 when no transfer is
 // pending.
 inline constexpr uint64_t kInTransit = 1;
