@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Render: videos of a test picture, by ffmpeg. A video is rendered in a folder beside its own, which takes the name once it is
-// complete: an interrupted run leaves no half of a video.
+// Render: videos of a test picture, by ffmpeg. A video is rendered in a folder beside its own. All take their names together, once
+// they are complete: services keep the first videos that they find, and must not find a part of them.
 #include <chrono>
 #include <filesystem>
 #include <memory>
 #include <system_error>
+#include <vector>
 
 #include "apps/kit/output_file.h"
 #include "apps/media/common/videos.h"
@@ -105,15 +106,19 @@ absl::Status RenderOne(const RenderOptions& options, uint32_t number, const std:
 absl::Status RenderVideos(const RenderOptions& options) {
   const absl::StatusOr<std::string> folder = VideoFolder(options.data);
   if (!folder.ok()) return folder.status();
+  std::error_code error;
+  std::vector<uint32_t> rendered;
   for (uint32_t i = 0; i < options.videos; ++i) {
-    const std::string name = Join(*folder, "/", i), unfinished = Join(*folder, "/.", i);
-    std::error_code error;
-    if (std::filesystem::exists(name, error)) continue;
+    if (std::filesystem::exists(Join(*folder, "/", i), error)) continue;
+    const std::string unfinished = Join(*folder, "/.", i);
     std::filesystem::remove_all(unfinished, error);
     absl::Status status = RenderOne(options, i, unfinished);
     if (!status.ok()) return status;
-    std::filesystem::rename(unfinished, name, error);
-    if (error) return absl::FailedPreconditionError(Join(name, ": ", error.message()));
+    rendered.push_back(i);
+  }
+  for (const uint32_t i : rendered) {
+    std::filesystem::rename(Join(*folder, "/.", i), Join(*folder, "/", i), error);
+    if (error) return absl::FailedPreconditionError(Join(*folder, "/", i, ": ", error.message()));
   }
   return absl::OkStatus();
 }

@@ -254,6 +254,18 @@ TEST(Render, MakesVideosThatAreReadAndSaysWhatIsMissing) {
   auto videos = ReadVideos(*folder);
   ASSERT_TRUE(videos.ok()) << videos.status();
   EXPECT_TRUE(videos->empty()) << "nothing half done";
+  const std::string fake =
+      dir.Write("ffmpeg", "#!/bin/sh\nfor out; do :; done\necho seg000.ts > $out\nexpr $out : '.*/.0/'\n");
+  std::filesystem::permissions(fake, std::filesystem::perms::owner_all);
+  EXPECT_NE(std::system(Join(MEDIA_PROGRAM, " render --videos 2 --data ", dir.File("data"), " --ffmpeg ",
+                             fake, " > ", dir.File("out"), " 2>&1")
+                            .c_str()),
+            0)
+      << "the second fails";
+  EXPECT_TRUE(std::filesystem::exists(*folder + "/.0/main.m3u8"));
+  videos = ReadVideos(*folder);
+  ASSERT_TRUE(videos.ok()) << videos.status();
+  EXPECT_TRUE(videos->empty()) << "all come together";
   if (std::system("ffmpeg -version > /dev/null 2>&1") != 0)
     GTEST_SKIP() << "2026-11-29: only this needs ffmpeg, which ./dev test installs";
   ASSERT_EQ(std::system(render.c_str()), 0);
