@@ -18,17 +18,17 @@ namespace {
 // @folder@: of this nginx; @videos@: of the videos; @listen@ and @check@: as of NginxOptions.
 constexpr char kConfig[] = R"(daemon off;
 worker_processes 1;
-pid @folder@/pid;
+pid "@folder@/pid";
 error_log stderr warn;
 events { worker_connections 1024; }
 http {
   access_log off;
-  client_body_temp_path @folder@/body;
-  proxy_temp_path @folder@/proxy;
-  fastcgi_temp_path @folder@/fastcgi;
-  uwsgi_temp_path @folder@/uwsgi;
-  scgi_temp_path @folder@/scgi;
-  proxy_cache_path @folder@/checks keys_zone=checks:8m inactive=1m use_temp_path=off;
+  client_body_temp_path "@folder@/body";
+  proxy_temp_path "@folder@/proxy";
+  fastcgi_temp_path "@folder@/fastcgi";
+  uwsgi_temp_path "@folder@/uwsgi";
+  scgi_temp_path "@folder@/scgi";
+  proxy_cache_path "@folder@/checks" keys_zone=checks:8m inactive=1m use_temp_path=off;
   types {
     application/vnd.apple.mpegurl m3u8;
     video/mp2t ts;
@@ -44,7 +44,7 @@ http {
       auth_request /check;
       auth_request_set $video $upstream_http_grpc_metadata_video;
       error_page 401 = @ended;
-      alias @videos@/$video/$file;
+      alias "@videos@/$video/$file";
     }
     location @ended { return 410; }
     location = /check {
@@ -73,6 +73,9 @@ absl::Status BecomeNginx(const NginxOptions& options) {
   const absl::StatusOr<std::string> videos = VideoFolder(options.data);
   if (!videos.ok()) return videos.status();
   const std::string folder = std::filesystem::path(*videos).parent_path().string() + "/nginx";
+  if (folder.find_first_of("\"$\\") != folder.npos)
+    return absl::InvalidArgumentError(
+        Join("an nginx cannot have the folder ", folder, ": it has one of \"$\\"));
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) return absl::FailedPreconditionError(Join(folder, ": ", error.message()));
