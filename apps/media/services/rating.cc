@@ -96,7 +96,8 @@ struct RatingService final : Rating::CoroutineService {
   Coroutine RatedBy(Context& ctx, const apps::UserId& request, apps::Ids* reply) override {
     co_return co_await db.Reading(ctx.deadline(), [&](SqlSession& s) {
       return s.Query(
-          "SELECT movie FROM ratings WHERE author = ?1 AND removed = 0 ORDER BY review DESC LIMIT ?2",
+          "SELECT movie FROM ratings WHERE author = ?1 AND removed = 0 GROUP BY movie "
+          "ORDER BY max(review) DESC LIMIT ?2",
           {request.user(), uint64_t{apps::kMostIds}},
           [&](const SqlRow& row) { reply->add_ids(row.Unsigned(0)); });
     });
