@@ -50,9 +50,12 @@ struct RentService final : Rent::CoroutineService {
     kept.mutable_shown()->set_days(request.days());
     kept.mutable_shown()->set_cents(PriceOf(request.days()));
     apps::SagaRow row{.id = ids.ids(0), .owner = request.user(), .bytes = kept.SerializeAsString()};
-    const auto enter = [&, id = row.id](SqlSession& s) {
-      return s.Execute("INSERT INTO rentals(id, user, movie, watched, refunded) VALUES (?1, ?2, ?3, 0, 0)",
-                       {id, request.user(), request.movie()});
+    // For a repeated request, `row` is the first one's by then.
+    const auto enter = [&](SqlSession& s) {
+      return s.Execute(
+          "INSERT INTO rentals(id, user, movie, watched, refunded) VALUES (?1, ?2, ?3, 0, 0) "
+          "ON CONFLICT(id) DO NOTHING",
+          {row.id, request.user(), request.movie()});
     };
     absl::Status status =
         co_await rents.Begin(ctx, apps::Once(ctx, request.user()), Rental::REFUSED, &row, enter);

@@ -56,6 +56,9 @@ TEST_F(Rents, RefuseBadInputAndLeaveNoHold) {
   EXPECT_TRUE(absl::IsInvalidArgument(Deposit(0, 0, &wallet)));
   EXPECT_TRUE(absl::IsInvalidArgument(Deposit(0, -1, &wallet)));
   EXPECT_TRUE(absl::IsInvalidArgument(Deposit(0, 1'000'000'001, &wallet)));
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(Deposit(1, 100, &wallet, std::string(128, 'k')).ok());
+  EXPECT_EQ(CentsOf(1), kDeposit + 100);
+  EXPECT_TRUE(absl::IsInvalidArgument(Deposit(1, 100, &wallet, std::string(129, 'k'))));
   Rental rental;
   EXPECT_TRUE(absl::IsInvalidArgument(RentMovie(0, 0, 0, &rental)));
   EXPECT_TRUE(absl::IsInvalidArgument(RentMovie(0, 0, 31, &rental)));
@@ -83,6 +86,12 @@ TEST_F(Rents, RefuseBadInputAndLeaveNoHold) {
   status = RefundRental(0, rental.id(), &rental);
   EXPECT_TRUE(status.ok()) << "it gives back what was paid last: " << status;
   EXPECT_EQ(CentsOf(0), kDeposit - 2 * 1700 + 100);
+  uint64_t left = 1;
+  status = apps::LookAtData(Folder(), "rent", [&](SqlSession& s) {
+    return s.Query("SELECT count(*) FROM rentals WHERE id NOT IN (SELECT id FROM rents)", {},
+                   [&](const SqlRow& row) { left = row.Unsigned(0); });
+  });
+  EXPECT_TRUE(status.ok() && left == 0) << status << ", " << left << " of repetitions";
   EXPECT_EQ(Audited(), 0);
 }
 
