@@ -90,6 +90,8 @@ def take(command, folder, head):
     if done.exists():
         took, _, measured = done.read_text().partition("\n")
         return 0, float(took), stem, measured or "at a time that was not kept"
+    for left in folder.glob("*.partial"):  # of an interrupted training, which refuses to begin beside it
+        left.unlink()
     begun = time.monotonic()
     with open(stem.with_suffix(".out"), "w") as out, open(stem.with_suffix(".err"), "w") as err:
         process = subprocess.Popen(["bash", "-c", runnable(command)], cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True)

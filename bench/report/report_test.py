@@ -4,6 +4,7 @@
 
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -65,6 +66,13 @@ class Report(unittest.TestCase):
             self.assertIn("bench/count --json x --markdown t.md\n```\n\n1\n", page)
             self.assertIn("Exit code 3:\n\n```text\nno such thing\n```", page)
 
+    def test_what_an_interrupted_training_left_is_removed(self):
+        out = self.root / "out"
+        (out / "page").mkdir(parents=True)
+        (out / "page" / "x.partial").touch()
+        report.report(self.pages, out)
+        self.assertFalse((out / "page" / "x.partial").exists())
+
     def test_numbers_of_an_earlier_run_have_their_time(self):
         out = self.root / "out"
         for day in ("Monday", "Tuesday"):
@@ -106,6 +114,17 @@ class Report(unittest.TestCase):
                 self.assertIn(f"{words[2]} ", sources.replace("\n", " ").replace(")", " "), command)
             elif words[0].startswith("bench/"):
                 self.assertTrue((report.ROOT / words[0]).exists(), command)
+
+    def test_each_profile_is_made_by_a_command_before_on_its_page(self):
+        read = 0
+        for page, commands in report.found([]).items():
+            made = set()
+            for command in commands:
+                for path in re.findall(r"--profile[ =]([^\s\"]+)|^curtail verify \S+ (\S+)", command):
+                    read += 1
+                    self.assertIn(pathlib.Path("".join(path)).name, made, f"{page}: {command}")
+                made.update(re.findall(r"--out (\S+)", command))
+        self.assertGreater(read, 5)
 
 
 if __name__ == "__main__":
