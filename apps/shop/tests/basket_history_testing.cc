@@ -14,13 +14,15 @@
 
 #include "apps/kit/wall_clock.h"
 #include "apps/shop/data.h"
+#include "curtail/base/mix.h"
 #include "curtail/base/strings.h"
 
 namespace curtail::shop {
 namespace {
 
 constexpr const char* kNames[] = {"add", "set", "remove", "clear", "take", "merge", "nothing of"};
-constexpr int kMostSteps = 300'000;  // of a search
+// Steps of a search that may give up, and of another one.
+constexpr int kFewSteps = 300'000, kMostSteps = 3'000'000;
 
 std::string Shown(const Counts& lines) {
   std::string text;
@@ -78,8 +80,11 @@ struct Placed {
 // come first.
 class Explanation {
  public:
-  Explanation(std::vector<Placed> edits, std::map<uint64_t, Counts> seen)
-      : edits_(std::move(edits)), seen_(std::move(seen)), last_(seen_.rbegin()->first) {
+  Explanation(std::vector<Placed> edits, std::map<uint64_t, Counts> seen, int most_steps)
+      : edits_(std::move(edits)),
+        seen_(std::move(seen)),
+        last_(seen_.rbegin()->first),
+        most_steps_(most_steps) {
     std::ranges::sort(edits_, {}, [](const Placed& one) {
       return std::tuple(!one.edit->certain, one.earliest, one.edit->span.began);
     });
@@ -94,7 +99,7 @@ class Explanation {
 
   bool Find() { return spare_ >= 0 && Find(1, {}); }
 
-  bool gave_up() const { return steps_ > kMostSteps; }
+  bool gave_up() const { return steps_ > most_steps_; }
   std::string Failure() const {
     std::string text =
         spare_ < 0 ? Join(last_, " versions are ", -spare_, " too few for the changes") : FarthestVersion();
@@ -126,7 +131,7 @@ class Explanation {
   }
 
   bool Find(uint64_t version, const Counts& before) {
-    if (++steps_ > kMostSteps || !tried_.insert(Left(before)).second) return false;
+    if (++steps_ > most_steps_ || !tried_.insert(Left(before)).second) return false;
     if (version > farthest_) farthest_ = version, at_farthest_ = before, left_ = edits_;
     const auto is_due = [&](const Placed& one) {
       return !one.used && one.edit->certain && (one.latest < version || version > last_);
@@ -186,26 +191,28 @@ class Explanation {
     return false;
   }
 
-  // Returns a name of the state of the search: the changes that were not used, and the basket.
-  std::string Left(const Counts& before) const {
-    std::string key = Shown(before) + ' ';
-    for (const Placed& one : edits_) key += one.used ? '1' : '0';
-    return key;
+  // Returns the hash of the state of the search: the changes that were used, and the basket.
+  uint64_t Left(const Counts& before) const {
+    uint64_t hash = 0;
+    for (const auto& [product, count] : before) hash = Mix(Mix(hash, product), count);
+    for (const Placed& one : edits_) hash = Mix(hash, one.used ? 1 : 0);
+    return hash;
   }
 
   std::string FarthestVersion() const {
     const auto seen = seen_.find(farthest_);
-    return Join(steps_ > kMostSteps ? "the search took too long; " : "", "no change explains version ",
-                farthest_, " of ", last_, ": before it has ", Shown(at_farthest_), ", and ",
+    return Join(gave_up() ? "the search took too long; " : "", "no change explains version ", farthest_,
+                " of ", last_, ": before it has ", Shown(at_farthest_), ", and ",
                 seen == seen_.end() ? "then nobody saw it" : "then " + Shown(seen->second));
   }
 
   std::vector<Placed> edits_;
   const std::map<uint64_t, Counts> seen_;
   const uint64_t last_;
+  const int most_steps_;
   int64_t spare_ = 0;  // versions that changes explain which are not certain
   int steps_ = 0;
-  std::unordered_set<std::string> tried_;  // Left() of searches that have failed, or are in progress
+  std::unordered_set<uint64_t> tried_;  // Left() of searches that have failed, or are in progress
   uint64_t farthest_ = 0;
   Counts at_farthest_;
   std::vector<Placed> left_;  // edits_ there
@@ -253,7 +260,7 @@ void BasketHistory::Judge(const std::string& whose, bool may_give_up) const {
     }
     edits.push_back(placed);
   }
-  Explanation explanation(std::move(edits), std::move(seen));
+  Explanation explanation(std::move(edits), std::move(seen), may_give_up ? kFewSteps : kMostSteps);
   const bool found = explanation.Find();
   if (!found && may_give_up && explanation.gave_up()) {
     std::printf("%s is not judged: too many orders of its changes are possible\n", whose.c_str());
