@@ -135,8 +135,20 @@ struct CatalogueService final : Catalogue::CoroutineService {
       reply->set_id(request.id() == 0 ? last + 1 : request.id());
       return read.ok() ? Write(s, *reply, version) : read;
     });
-    if (status.ok() && version != 0) newest.store(version, std::memory_order_release);
+    // A repetition may be of a change whose answer was lost, so that nobody has stored its version yet.
+    if (status.ok() && version == 0)
+      status = co_await db.Reading(ctx.deadline(), [&](SqlSession& s) { return FindNewest(s, &version); });
+    uint64_t known = newest.load(std::memory_order_relaxed);
+    while (
+        status.ok() && known < version &&
+        !newest.compare_exchange_weak(known, version, std::memory_order_release, std::memory_order_relaxed)) {
+    }
     co_return status;
+  }
+
+  static absl::Status FindNewest(SqlSession& s, uint64_t* version) {
+    return s.Query("SELECT coalesce(max(version), 0) FROM products", {},
+                   [&](const SqlRow& row) { *version = row.Unsigned(0); });
   }
 
   static absl::Status Write(SqlSession& s, const Product& product, uint64_t version) {
@@ -161,7 +173,7 @@ struct CatalogueService final : Catalogue::CoroutineService {
 
   SqlDatabase& db;
   const std::unique_ptr<apps::Cache> cache;  // may be null
-  // Atomic: the version of the last change, stored once that is on disk (release), part of cached names (acquire).
+  // Atomic: the version of the last change, raised once that is on disk (release), part of cached names (acquire).
   std::atomic<uint64_t> newest;
 };
 
@@ -174,8 +186,7 @@ HostedService HostedCatalogue() {
         if (!cache.ok()) return cache.status();
         uint64_t version = 0;
         absl::Status read = (*db)->Read(Deadline::In(std::chrono::seconds(10)), [&](SqlSession& s) {
-          return s.Query("SELECT coalesce(max(version), 0) FROM products", {},
-                         [&](const SqlRow& row) { version = row.Unsigned(0); });
+          return CatalogueService::FindNewest(s, &version);
         });
         if (!read.ok()) return read;
         return std::make_unique<CatalogueService>(**db, *std::move(cache), version);
