@@ -231,9 +231,18 @@ struct OrdersService final : Orders::CoroutineService {
                                   [&](SqlSession& s) { return Find(s, row->owner, row->id, row); });
   }
 
-  // Puts orders into the queue that Place() has left, and refunded ones.
+  // Puts orders into the queue that Place() has left, and refunded ones; at first, all decided ones that are open.
   absl::Status QueueAll(absl::FunctionRef<bool()> stopping) {
     constexpr Nanos kTime = std::chrono::seconds(5);
+    // Finish() does not wait for the disk: a loss of power may have opened an order again that the queue has forgotten.
+    if (!open_are_queued) {
+      absl::Status reset = db.Write(Deadline::In(kTime), [](SqlSession& s) {
+        return s.Execute("UPDATE orders SET queued = 0 WHERE open = 1 AND queued = 1 AND state <> ?1",
+                         {int{Order::PLACED}});
+      });
+      if (!reset.ok()) return reset;
+      open_are_queued = true;
+    }
     std::vector<OrderRow> rows;
     const int64_t now = apps::NowMs();
     absl::Status status = db.Read(Deadline::In(kTime), [&](SqlSession& s) {
@@ -425,6 +434,7 @@ struct OrdersService final : Orders::CoroutineService {
   const Quoting quoting{env};
   const OrderQueue::Stub queue = env.Stub<OrderQueue>("order-queue");
   DecisionWaits waits;
+  bool open_are_queued = false;  // of QueueAll() alone
   apps::Finisher queuing;
 };
 

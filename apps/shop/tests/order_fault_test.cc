@@ -14,6 +14,7 @@
 #include "apps/shop/tests/shop_testing.h"
 #include "buying.curtail.h"
 #include "curtail/base/strings.h"
+#include "curtail/store/sql/sqlite.h"
 
 namespace curtail::shop {
 namespace {
@@ -68,6 +69,24 @@ TEST_F(OrdersLeft, OutOfTheQueueAreQueuedLater) {
   ASSERT_TRUE(app_->Restart("order-queue").ok());
   ASSERT_TRUE(app_->Restart("orders").ok());
   EXPECT_EQ(Decided(0, quote.id()).state(), Order::COMMITTED);
+  ExpectAuditedWhenIdle();
+}
+
+// As a loss of power leaves them: the queue has forgotten the order on its disk, `orders` has not written its end.
+TEST_F(OrdersLeft, OpenAndInNoQueueAreEndedByANewProcess) {
+  Order order, refunded;
+  ASSERT_TRUE(Buy(PurchaseOf(0, {LineOf(products_[0].id, 1)}), &order).ok());
+  ASSERT_EQ(Decided(0, order.id()).state(), Order::COMMITTED);
+  ExpectAuditedWhenIdle();
+  app_->Kill("orders");
+  {
+    const auto kept = internal::SqliteSession::Open({.path = Join(Folder(), "/orders.db")});
+    ASSERT_TRUE(kept.ok()) << kept.status();
+    ASSERT_TRUE((*kept)->Execute("UPDATE orders SET open = 1, queued = 1", {}).ok());
+  }
+  ASSERT_TRUE(app_->Restart("orders").ok());
+  ExpectAuditedWhenIdle();
+  EXPECT_TRUE(Refund(Clerk(), order.id(), &refunded).ok());
   ExpectAuditedWhenIdle();
 }
 
