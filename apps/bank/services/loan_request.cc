@@ -112,17 +112,22 @@ struct LoanRequestService final : LoanRequests::CoroutineService {
       auto [owned] = co_await WhenAll(ctx, Ask(shards.Of(own.account()), Posting::kBalance, own));
       if (!owned.ok()) co_return owned.status();
     }
+    // Before Begin(), which would go on with an acceptance that was refused.
+    if (reply->account() != 0 && reply->account() != request.account()) co_return AcceptedFor(*reply);
     Loan accepted = *reply;
     accepted.set_account(request.account());
     apps::SagaRow row{.id = request.id(), .owner = request.customer(), .bytes = accepted.SerializeAsString()};
     // The decision. No client names this request: its id does.
     status = co_await acceptances.Begin(ctx, apps::Once(), kNotPaidOut, &row);
     if (status.ok()) status = Read(row.bytes, row.id, &accepted);
-    if (status.ok() && accepted.account() != request.account())
-      status = absl::FailedPreconditionError(Join("the loan was accepted for account ", accepted.account()));
+    if (status.ok() && accepted.account() != request.account()) status = AcceptedFor(accepted);
     if (status.ok()) status = co_await acceptances.Finish(ctx, &row);
     if (status.ok()) status = co_await Look(ctx, request.customer(), request.id(), reply);
     co_return status;
+  }
+
+  static absl::Status AcceptedFor(const Loan& loan) {
+    return absl::FailedPreconditionError(Join("the loan was accepted for account ", loan.account()));
   }
 
   Coroutine PayOut(Context& ctx, apps::SagaRow& row) {

@@ -249,6 +249,18 @@ TEST_F(PartedClosingTest, WhatWasRefusedWhileItLeavesIsRefusedThoughItStays) {
     ASSERT_TRUE((*kept)->Execute("DROP TRIGGER late", {}).ok());
     EXPECT_EQ(step.act(), refused) << step.service;
     EXPECT_EQ(CentsOf(own), before) << step.service;
+    if (step.service == "loan-request") {
+      LoanAcceptance elsewhere;
+      elsewhere.set_token(own.token), elsewhere.set_id(offer.id()), elsewhere.set_account(all_[0].id);
+      Loan loan;
+      EXPECT_TRUE(absl::IsFailedPrecondition(Send(&Bank::Stub::AcceptLoan, elsewhere, &loan)));
+      bool goes_on = false;
+      ASSERT_TRUE(
+          (*kept)
+              ->Query("SELECT 1 FROM acceptances WHERE open = 1", {}, [&](const SqlRow&) { goes_on = true; })
+              .ok());
+      EXPECT_FALSE(goes_on) << "for the first account";
+    }
     EXPECT_EQ(step.act().ok(), step.again) << step.service;
   }
   EXPECT_EQ(Audit(), 0);
