@@ -134,10 +134,12 @@ Coroutine Saga::Finish(Context& ctx, SagaRow* row) {
     const bool outcome = next.state != row->state || !next.open || next.bytes != row->bytes;
     if (!outcome && stepped.ok()) stepped = absl::InternalError(Join(table_, ": a step has no outcome"));
     if (!outcome) co_return stepped;
+    const int before = row->state, made = next.state;
     absl::Status written = co_await Replace(ctx, *row, &next);
     if (!written.ok()) co_return written;
     *row = std::move(next);
-    if (!stepped.ok()) co_return stepped;
+    const bool others = row->state != made && row->state != before;  // S3: this attempt goes on from theirs
+    if (!stepped.ok() && !others) co_return stepped;
   }
   co_return absl::OkStatus();
 }

@@ -349,6 +349,21 @@ TEST_P(SagaTest, OfTwoAttemptsOneWrites) {
   EXPECT_THAT(agency_.moved, ElementsAre(kFlight, kBooked));
 }
 
+TEST_P(SagaTest, ARefusalOfTheSecondAttemptIsNotTold) {
+  SagaRow row = NewTrip(7);
+  ASSERT_TRUE(agency_.Begin(plain_, &row).ok());
+  bool other = true;
+  agency_.desk = [&]() -> absl::Status {
+    if (!std::exchange(other, false)) return absl::OkStatus();
+    EXPECT_TRUE(agency_.FinishAll().ok());
+    return absl::FailedPreconditionError("it is full meanwhile");
+  };
+  const absl::Status finished = agency_.Finish(&row);
+  EXPECT_TRUE(finished.ok()) << finished;
+  EXPECT_EQ(row.state, kBooked);
+  EXPECT_EQ(agency_.Find(3, 7).state, kBooked);
+}
+
 TEST_P(SagaTest, WhatGoesWithAnOutcomeIsWrittenWithIt) {
   SagaRow row = NewTrip(7);
   ASSERT_TRUE(agency_.Begin(plain_, &row).ok());
