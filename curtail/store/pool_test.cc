@@ -107,6 +107,21 @@ TEST_F(PoolTest, AStreamCarriesMoreThanItsBuffer) {
   EXPECT_EQ(lease->TryReceive(), Stream::State::kQuiet);
 }
 
+TEST_F(PoolTest, KeepsLittleOfAStoreThatSpeaksUnasked) {
+  StreamPool::Lease lease;
+  ASSERT_TRUE(pool_.Take(false, InGoodTime(), &lease).ok());
+  const std::string all(150'000, 'b');
+  ASSERT_TRUE(lease->Send({all}, InGoodTime()).ok());
+  const Deadline late = InGoodTime();
+  for (size_t come = 0; come < all.size();) {
+    ASSERT_FALSE(late.Expired());
+    const size_t before = lease->received().size() > 65'536 ? 0 : lease->received().size();
+    if (lease->TryReceive() == Stream::State::kQuiet) continue;
+    come += lease->received().size() - before;
+    EXPECT_LE(lease->received().size(), 131'072u);
+  }
+}
+
 TEST_F(PoolTest, LendsAConnectionAgainAndNoMoreThanItsLimit) {
   StreamPool::Lease first;
   {

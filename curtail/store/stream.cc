@@ -279,7 +279,8 @@ void Stream::Reserve(size_t bytes) {
 
 Stream::State Stream::TryReceive() {
   State state = State::kQuiet;
-  while (true) {
+  if (filled_ > kKeptBytes) filled_ = 0;  // of an answer that was taken
+  while (filled_ <= kKeptBytes) {         // no more of a store that goes on and on
     const ssize_t got = ReadSome();
     if (got > 0) {
       state = State::kSpoke;
@@ -289,6 +290,7 @@ Stream::State Stream::TryReceive() {
       return State::kClosed;
     }
   }
+  return State::kSpoke;
 }
 
 }  // namespace curtail

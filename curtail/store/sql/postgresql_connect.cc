@@ -15,6 +15,7 @@
 #include <optional>
 #include <thread>
 
+#include "curtail/base/boundary.h"
 #include "curtail/base/read_file.h"
 #include "curtail/base/strings.h"
 #include "curtail/store/sql/postgresql.h"
@@ -286,12 +287,14 @@ absl::Status PostgresqlSession::Handshake(Deadline deadline) {
   if (!computes_.expired()) return absl::UnavailableError("a password's proof is still being computed");
   const auto attempt = std::make_shared<Attempt>();
   std::future<absl::Status> result = attempt->result.get_future();
-  std::thread([attempt, connection = connection_, deadline] {
+  const auto compute = [attempt, connection = connection_, deadline] {
     attempt->thread.store(gettid(), std::memory_order_relaxed);
     absl::Status status = Shake(connection, deadline);
     if (attempt->one_left.exchange(true)) return PQfinish(connection);
     attempt->result.set_value(std::move(status));
-  }).detach();
+  };
+  if (!Contain("postgresql", [&] { std::thread(compute).detach(); }))
+    return absl::UnavailableError("the system has no thread for a password's proof");
   if (result.wait_for(deadline.Remaining() + kGraceOfConnect) == std::future_status::ready ||
       attempt->one_left.exchange(true)) {
     return result.get();

@@ -343,7 +343,8 @@ size_t SqlDatabase::Impl::RunTransaction(SqlSession& session, const std::vector<
     if (kept.ok()) kept = session.Later("RELEASE job");
     if (!kept.ok()) {
       session.Rollback();
-      return fail(end, kept);
+      // If a server ends the transaction, the savepoint has gone, too: the reason is what the job was told.
+      return fail(end, absl::IsUnavailable(job.status) ? absl::Status(job.status) : kept);
     }
   }
   commits.fetch_add(1, std::memory_order_relaxed);
