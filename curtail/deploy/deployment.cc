@@ -248,9 +248,10 @@ absl::Status Deployment::Spawn(Instance& instance, const Launch& launch) {
   setup.policy = service.policy;
   setup.profile = service.profile;
   setup.listen = instance.address;  // of its former life
-  // Of a service that is called by one that started before it.
+  // Of a service that is called by one that started before it. Those of instances that came later are in the order of their coming.
   const auto reserved = addresses_.find(service.name);
-  if (setup.listen.empty() && reserved != addresses_.end() && reserved->second.size() > number) {
+  if (setup.listen.empty() && reserved != addresses_.end() && reserved->second.size() > number &&
+      instance.number < service.instances()) {
     setup.listen = reserved->second[number];
   }
   if (setup.listen.empty()) {

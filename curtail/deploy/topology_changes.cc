@@ -19,6 +19,12 @@
 #include "curtail/observe/trace/trace_exporter.h"
 
 namespace curtail::deploy {
+namespace {
+
+// "--flag" of "--flag=value".
+std::string FlagName(const std::string& word) { return word.substr(0, word.find('=')); }
+
+}  // namespace
 
 absl::Status Topology::Scale() {
   if (scale.empty()) {
@@ -136,13 +142,20 @@ absl::Status Topology::MakeMonolith() {
     if (s.instances() > 1) {
       whole.run.insert(whole.run.end(), {"--instances", absl::StrCat(s.name, "=", s.instances())});
     }
+    if (!s.external.empty()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(application, " cannot be a monolith: ", s.name, " runs elsewhere already"));
+    }
+    const std::vector<std::string> before = whole.run;
     for (size_t i = 1; i < s.run.size(); ++i) {
-      const bool of_process = s.run[i] == "--service" || s.run[i] == "--shard";
-      const bool known = std::find(whole.run.begin(), whole.run.end(), s.run[i]) != whole.run.end();
-      if (of_process || (known && s.run[i].starts_with("--"))) {
-        ++i;  // and its value
-      } else {
+      const std::string flag = FlagName(s.run[i]);
+      const bool has_value = flag == s.run[i] && i + 1 < s.run.size() && !s.run[i + 1].starts_with("--");
+      const bool of_process = flag == "--service" || flag == "--shard";
+      const bool known = std::ranges::find(before, flag, FlagName) != before.end();
+      if (!of_process && !(known && flag.starts_with("--"))) {
         whole.run.push_back(s.run[i]);
+      } else if (has_value) {
+        ++i;
       }
     }
     for (Wiring store : s.calls) {
@@ -228,6 +241,7 @@ absl::Status Topology::InsertRelays() {
       relay.shards = Find(call->service)->shards;
       relay.replicas = Find(call->service)->replicas;
       relay.calls = {{.service = call->service, .flag = "--to", .named = true, .own = true, .as = callee}};
+      Find(call->service)->scales = false;  // each instance has a relay, whose address callers keep
       call->as = callee;
       call->service = relay.name;
       services.insert(services.begin() + static_cast<std::ptrdiff_t>(i++), std::move(relay));

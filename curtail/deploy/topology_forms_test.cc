@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "absl/strings/str_join.h"
 #include "curtail/deploy/instance_command.h"
 #include "curtail/deploy/topology.h"
 #include "curtail/deploy/topology_file.h"
@@ -16,6 +17,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr char kVariants[] = R"(application: shop
 services:
@@ -174,6 +176,13 @@ TEST(GroupTest, ALinkLeadsToOneOfItsServices) {
   EXPECT_THAT(CommandText(t, "front-to-count"), HasSubstr("--to @text+count --link delay=5ms"));
 }
 
+TEST(LinkTest, ItsEndDoesNotScaleWhileItServes) {
+  Topology t = Parsed(kVariants);
+  ASSERT_TRUE(t.Link("web>cart=delay=1ms").ok());
+  ASSERT_TRUE(t.InsertRelays().ok());
+  EXPECT_FALSE(t.Find("cart")->ScalesWhileServing()) << "callers know the relays of its instances alone";
+}
+
 TEST(GroupTest, AreThoseOfTheTopologyUnlessTheCommandLineHasOthers) {
   const std::string yaml = std::string(kToy) + "groups: [[text, count], [user, post]]\n";
   const auto changed = [&](TopologyChanges changes, absl::StatusCode code = absl::StatusCode::kOk) {
@@ -230,6 +239,15 @@ TEST(GroupTest, RefusesWhatCannotBeOneProcess) {
   const std::string taken(twice.Group("count,user").message());
   EXPECT_THAT(taken, HasSubstr("toy has no service count; there are "));
   EXPECT_THAT(taken, HasSubstr("text+count"));
+}
+
+TEST(MonolithTest, HasEachFlagOnceWithItsValue) {
+  Topology t = Parsed(
+      "application: x\nservices:\n  a: {run: p --service a --verbose --data D, calls: [b], entry: true}\n"
+      "  b: {run: p --service=b --verbose --limit 5 --data=E --set c --set d}\n");
+  ASSERT_TRUE(t.MakeMonolith().ok());
+  EXPECT_THAT(absl::StrJoin(t.entry().run, " "), HasSubstr("--verbose --data D --limit 5 --set c --set d"));
+  EXPECT_THAT(absl::StrJoin(t.entry().run, " "), Not(HasSubstr("=")));
 }
 
 TEST(MonolithTest, HasTheCpuTimeOfAllItsServices) {

@@ -178,7 +178,7 @@ def test_refuses(tools):
         refused(104, "N is missing\n", "toy/count")
         code, _, err = tools.run("down")
         assert code == 104 and "APP is missing; toy is up\n" in err, (code, err)
-        refused(104, "user does not scale; add scales: true to it in the topology; these scale: count", "toy/user", "2")
+        refused(104, "user does not scale; add scales: true to it in the topology, and no --link to it; these scale: count", "toy/user", "2")
         refused(104, "name a service, as toy/SERVICE; these scale: count", "toy", "2")
         refused(104, "N", "toy/count", "0")
         refused(104, "N", "toy/count", "1000")

@@ -25,7 +25,7 @@ bool Has(const NodeList& entries, const YAML::Node& key) {
 }
 
 // Adds the entries of a map, then those that `<<: *anchor` or `<<: [*a, *b]` merge into it and that are not there yet.
-void Merge(const YAML::Node& map, int depth, NodeList* entries) {
+void Merge(const YAML::Node& map, int depth, size_t* merges, NodeList* entries) {
   NodeList merged;
   const bool first = entries->empty();
   for (auto it = map.begin(); it != map.end(); ++it) {
@@ -46,7 +46,8 @@ void Merge(const YAML::Node& map, int depth, NodeList* entries) {
     }
     for (const YAML::Node& base : bases) {
       if (!base.IsMap()) Fail(key, "<< takes a map, or a list of maps, such as *anchor");
-      Merge(base, depth + 1, entries);
+      if (++*merges > kMaxEntries) Fail(key, "too many merges (<<)");
+      Merge(base, depth + 1, merges, entries);
     }
   }
 }
@@ -118,7 +119,8 @@ std::string Text(const YAML::Node& node, std::string_view what) {
 
 std::vector<std::pair<YAML::Node, YAML::Node>> Entries(const YAML::Node& map) {
   std::vector<std::pair<YAML::Node, YAML::Node>> entries;
-  Merge(map, 0, &entries);
+  size_t merges = 0;
+  Merge(map, 0, &merges, &entries);
   return entries;
 }
 

@@ -72,8 +72,8 @@ absl::Status CheckScales(const UpState& state, const std::string& service) {
         service, " does not scale, as each of its ", shards->second,
         " shards has its own data; start the application with more: --set ", service, ".shards=N", others));
   }
-  return absl::FailedPreconditionError(
-      absl::StrCat(service, " does not scale; add scales: true to it in the topology", others));
+  return absl::FailedPreconditionError(absl::StrCat(
+      service, " does not scale; add scales: true to it in the topology, and no --link to it", others));
 }
 
 int Fail(Console& console, const absl::Status& status, int code = kBadConfig, const std::string& hint = {}) {

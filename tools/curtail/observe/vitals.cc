@@ -86,6 +86,9 @@ bool Lists(std::string_view target, std::string_view address) {
 std::string CalleeOf(const ApplicationVitals& vitals, const std::string& target) {
   for (const ProcessVitals& of : vitals.processes) {
     if (Lists(target, of.process.address)) return of.process.service;
+    // Of a service that scales, callers read the addresses of its instances.
+    if (target.starts_with("file:") && target.ends_with(deploy::RegisteredAt("", of.process.service)))
+      return of.process.service;
   }
   return target;
 }

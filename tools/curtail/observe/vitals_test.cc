@@ -101,7 +101,10 @@ TEST(Vitals, AnEdgeIsTheCallsOfOneServiceToAnother) {
       ProcessVitals& of = vitals.processes.emplace_back(Process(name, 1, at, 100));
       of.process.address = absl::StrCat("unix:/run/", name, ".sock");
       if (of.process.service != "cart") continue;
-      ReadCounts(Edge("unix:/run/stock-0.sock", calls, errors), &of);
+      ReadCounts(Edge(name == std::string_view("cart-0") ? "unix:/run/stock-0.sock"
+                                                         : "file:/run/shop/stock.addresses",
+                      calls, errors),
+                 &of);
       ReadCounts(Edge("ipv4:unix:/run/other.sock,unix:/run/stock-1.sock", calls, 0), &of);
       ReadCounts(Edge("unix:/run/stock-0.sock2", 1, 0), &of);
     }

@@ -80,18 +80,18 @@ Yaml ComposeContainer(const Plan& plan, const std::string& component, const std:
                     {"deploy", ComposeLimits(plan, resources)}});
 }
 
-// The ports of this machine at which the containers are reached, by their names: the entry's is its own, and those that
-// speak HTTP have the ports from 8000 on.
+// The ports of this machine at which the containers are reached, by their names: the entry's first has its own, its others and
+// those that speak HTTP have the ports from 8000 on.
 std::map<std::string, int> PublishedPorts(const Plan& plan) {
   const ServicePlan* const entry = plan.Find(plan.topology.entry().name);
   std::map<std::string, int> ports;
   int next = kFirstHttpPort;
   for (const ServicePlan& service : plan.services) {
     for (const InstancePlan& workload : service.workloads) {
-      if (&service == entry) {
+      if (&service == entry && &workload == &service.workloads.front()) {
         ports[workload.name] = service.port;
-      } else if (service.spec->protocol == "http") {
-        if (entry != nullptr && next == entry->port) ++next;
+      } else if (&service == entry || service.spec->protocol == "http") {
+        while ((entry != nullptr && next == entry->port) || next == kDashboardPort) ++next;
         ports[workload.name] = next++;
       }
     }

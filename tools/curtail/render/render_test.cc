@@ -321,6 +321,21 @@ TEST(Render, ComposePublishesTheEntryAndHttp) {
                                  Pair("shop-gateway", "127.0.0.1:8000:8080")));
 }
 
+TEST(Render, ComposePublishesEachInstanceOfTheEntryElsewhere) {
+  const std::string two =
+      absl::StrReplaceAll(kShop, {{"    entry: true\n", "    entry: true\n    replicas: 2\n"}});
+  std::set<std::string> ports;
+  size_t published = 0;
+  for (const auto& service : YAML::Load(ComposeFile(PlanOf(two)).front().text)["services"]) {
+    if (!service.second["ports"].IsDefined()) continue;
+    ++published;
+    ports.insert(
+        service.second["ports"][0].as<std::string>().substr(0, std::string("127.0.0.1:8080").size()));
+  }
+  EXPECT_EQ(published, 4u);
+  EXPECT_EQ(ports.size(), published);
+}
+
 // The same as on a cluster.
 TEST(Render, EveryComposeContainerHasLimits) {
   const Plan plan = PlanOf(kShop);
