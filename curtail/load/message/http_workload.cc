@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "curtail/base/mix.h"
 #include "curtail/base/strings.h"
 #include "curtail/load/message/choice.h"
 #include "curtail/load/message/internal/text_template.h"
@@ -49,7 +50,8 @@ absl::StatusOr<std::unique_ptr<Workload>> MakeHttpWorkload(const HttpSource& sou
       continue;
     }
     // Each body draws for itself.
-    absl::StatusOr<TextTemplate> body = TextTemplate::Parse(text, seed + 1000 * (bodies.size() + 1));
+    // Each body draws for itself, and for no line of the head.
+    absl::StatusOr<TextTemplate> body = TextTemplate::Parse(text, Mix(seed, bodies.size()));
     if (!body.ok()) {
       return absl::InvalidArgumentError(Join("body ", bodies.size() + 1, ": ", Message(body.status())));
     }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "curtail/base/mix.h"
 #include "curtail/base/rng.h"
 #include "curtail/base/strings.h"
 #include "curtail/load/message/internal/json_message.h"
@@ -24,7 +25,6 @@ using internal::ReplyFields;
 constexpr size_t kMostSteps = 100;
 constexpr size_t kMaxName = 40;
 constexpr int kMostMeans = 10;  // of an exponential pause
-constexpr uint64_t kOfStep = 0x9e3779b97f4a7c15;
 
 struct Step {
   std::string name;
@@ -66,7 +66,7 @@ class JsonJourney final : public Journey {
   Nanos PauseBefore(size_t step, uint64_t index) const override {
     const Step& s = steps_[step];
     if (!s.exponential) return s.pause;
-    const double drawn = Rng(s.seed + index * kOfStep).Exponential(static_cast<double>(s.pause.count()));
+    const double drawn = Rng(Mix(s.seed, index)).Exponential(static_cast<double>(s.pause.count()));
     return std::min(Nanos(std::llround(drawn)), s.pause * kMostMeans);
   }
 
@@ -157,7 +157,7 @@ absl::StatusOr<std::shared_ptr<const Journey>> MakeJsonJourney(std::string name,
     if (absl::Status status = CheckName(from.name, made); !status.ok()) return status;
     const absl::StatusOr<CatalogMethod> method = catalog.FindMethod(from.method.text);
     if (!method.ok()) return At(from.method.place, method.status());
-    absl::StatusOr<Step> step = ReadStep(from, *method, seed + (made.size() + 1) * kOfStep, &replies);
+    absl::StatusOr<Step> step = ReadStep(from, *method, Mix(seed, made.size()), &replies);
     if (!step.ok()) return step.status();
     made.push_back(*std::move(step));
     replies.AddStep(from.name.text, *method->descriptor->output_type());

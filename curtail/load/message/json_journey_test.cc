@@ -167,6 +167,25 @@ TEST(JsonJourney, PausesAreFixedOrExponentialAndBounded) {
   EXPECT_EQ((*made)->longest_pauses(), std::chrono::milliseconds(23));
 }
 
+// Property: what one step draws tells nothing of what another draws.
+TEST(JsonJourney, StepsDrawForThemselves) {
+  std::vector<JourneyStep> steps = {
+      StepOf("a", "Send", R"({"an_int64":"{{uniform 1 1000000}}","a_uint64":"{{uniform 1 1000000}}"})"),
+      StepOf("b", "Send", R"({"an_int64":"{{uniform 1 1000000}}"})")};
+  for (JourneyStep& step : steps) step.pause = std::chrono::seconds(1), step.exponential = true;
+  const auto made = Make(steps);
+  ASSERT_TRUE(made.ok()) << made.status();
+  int same = 0;
+  for (uint64_t i = 0; i < 100; ++i) {
+    const Nasty first = Parsed((*made)->StepRequest(0, i, {})),
+                second = Parsed((*made)->StepRequest(1, i, {}));
+    const auto other = static_cast<uint64_t>(second.an_int64());
+    same += other == first.a_uint64() || second.an_int64() == first.an_int64() ? 1 : 0;
+    same += (*made)->PauseBefore(1, i) == (*made)->PauseBefore(0, i + 1) ? 1 : 0;
+  }
+  EXPECT_LE(same, 1);
+}
+
 TEST(JsonJourney, MistakesNameTheirPlaceAndARemedy) {
   const auto error = [](std::vector<JourneyStep> steps) {
     const auto made = Make(steps);

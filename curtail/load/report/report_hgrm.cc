@@ -47,8 +47,9 @@ std::string HgrmText(const Histogram& h) {
     while (percent <= 100 * static_cast<double>(seen) / static_cast<double>(h.count())) {
       absl::StrAppendFormat(&text, "%12.3f %12.6f %12d %12.2f\n", value, percent / 100, seen,
                             100 / (100 - percent));
-      percent = NextPercent(percent);
-      if (last) break;
+      const double next = NextPercent(percent);
+      if (last || next <= percent) break;  // of more than 2^51 requests the steps would vanish
+      percent = next;
     }
     if (last) absl::StrAppendFormat(&text, "%12.3f %12.6f %12d %12s\n", value, 1.0, seen, "inf");
   }

@@ -92,6 +92,13 @@ TEST(HgrmText, ABucketOfAllAndNoneAtAll) {
   EXPECT_LT(LinesOf(HgrmText(h)).size(), 110u);
 }
 
+TEST(HgrmText, EndsForAsManyRequestsAsAHistogramHolds) {
+  Histogram h;
+  h.Record(milliseconds(1), (uint64_t{1} << 53) - 1);
+  h.Record(milliseconds(2), 1);
+  EXPECT_LT(LinesOf(HgrmText(h)).size(), 300u);
+}
+
 TEST(ReportHgrm, HoldsTheRequestsOfAllRuns) {
   LoadReport report;
   report.runs.resize(2);

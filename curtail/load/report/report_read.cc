@@ -22,7 +22,9 @@ using internal::Json;
 using internal::JsonNode;
 
 // Keys: the codes and texts of errors are the most.
-constexpr internal::JsonKind kKind{.name = "load report", .max_depth = 16, .max_keys = 1000};
+constexpr internal::JsonKind kKind{.name = "load report",
+                                   .max_depth = 16,
+                                   .max_keys = 10'000};  // 900 statuses of HTTP, each with eleven texts
 
 constexpr size_t kMaxFile = size_t{128} << 20;
 constexpr size_t kMaxRuns = 1000;

@@ -128,6 +128,8 @@ bool HttpConnection::ReceiveSealed(std::string_view bytes) {
 void HttpConnection::Cancel(HttpExchange* exchange) {
   if (!codec_->Cancel(exchange)) return Close(absl::CancelledError("a request was given up"));
   Account();
+  Flush();  // what tells the server
+  if (!closed_ && codec_->Finished()) Close(absl::UnavailableError("the server closes its connection"));
 }
 
 bool HttpConnection::FillOutput() {

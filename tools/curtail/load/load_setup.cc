@@ -53,9 +53,11 @@ absl::StatusOr<MetadataTemplate> ReadMetadata(const LoadFlags& flags, uint64_t s
 // How long a run may take until all of --requests are sent.
 Nanos LongEnough(const LoadFlags& flags) {
   if (flags.closed > 0) return kLongest;
-  // Poisson arrivals take longer than this once in 10^20 runs.
+  // The Poisson arrivals of one sender take longer than this once in 10^20 runs.
+  const absl::StatusOr<LoadShare> share = ParseShare(flags.share);
   const auto n = static_cast<double>(flags.requests);
-  const double seconds = (n + 10 * std::sqrt(n) + 30) / flags.rps;
+  const double senders = flags.threads * (share.ok() ? share->of : 1.0);
+  const double seconds = (n + 10 * std::sqrt(n * senders) + 30 * senders) / flags.rps;
   return seconds > 86400 ? kLongest : Nanos(std::llround(seconds * 1e9));
 }
 

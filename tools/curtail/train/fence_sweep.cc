@@ -93,6 +93,7 @@ LoadBins::LoadBins(Nanos from, Nanos until)
     : from_(from), bins_(static_cast<size_t>(std::max<int64_t>(0, (until - from) / kLoadBin))) {}
 
 void LoadBins::Ended(Nanos due, Nanos latency, bool ok) {
+  if (!ok) return;  // its latency is the timeout at least, however soon it failed
   const Nanos end = due + latency - from_;
   const Nanos begin = std::max(due - from_, Nanos(0));
   if (end <= Nanos(0)) return;
@@ -101,7 +102,7 @@ void LoadBins::Ended(Nanos due, Nanos latency, bool ok) {
     const Nanos bin = static_cast<int64_t>(i) * kLoadBin;
     bins_[i].area += std::min(end, bin + kLoadBin) - std::max(begin, bin);
   }
-  if (ok && last < bins_.size()) ++bins_[last].completed;
+  if (last < bins_.size()) ++bins_[last].completed;
 }
 
 std::vector<LoadPoint> LoadBins::Points() const {

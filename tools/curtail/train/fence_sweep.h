@@ -53,8 +53,8 @@ class FenceSweep {
   std::vector<LoadPoint> points_;
 };
 
-// A LoadBins is the bins of a run, as its client sees them: concurrency from the send to the answer. Requests that failed
-// are no answers. Thread-compatible.
+// A LoadBins is the bins of a run, as its client sees them: concurrency from the send to the answer. It has no request
+// that failed. Thread-compatible.
 class LoadBins final : public RunObserver {
  public:
   // Of the time from `from` to `until` in the run.

@@ -101,6 +101,8 @@ TEST(LoadBins, SumsRequestsUp) {
   for (int i = 0; i < 40; ++i) {
     bins.Ended(milliseconds(10 * i), milliseconds(10), true);
     bins.Ended(milliseconds(10 * i + 5), milliseconds(10), true);
+    bins.Ended(milliseconds(10 * i), std::chrono::seconds(1),
+               false);  // failed at once, and counts as the timeout
   }
   const std::vector<LoadPoint> points = bins.Points();
   ASSERT_EQ(points.size(), 4u) << "ten answers a bin, four bins";
