@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { callersFirst, layersOf } from "./map";
 import { histogramOf, parseMetrics, quantile } from "./metrics";
 import type { DashboardDocument } from "./document";
-import { HISTORY, Model } from "./model";
+import { HISTORY, Model, pointOf, type InstanceView } from "./model";
 import { matches, tracesOf } from "./traces";
 
 test("metrics are read with their labels, and other lines are left out", () => {
@@ -43,6 +43,22 @@ test("rates are between samples, without health checks, and none across a restar
   model.take(documentAt(500, "SIB1", 8), 14);
   assert.equal(model.history.get("cart")!.at(-1)!.rate, 0);
   assert.equal(model.switches.length, 0);
+});
+
+test("a sample without metrics has no rate, and the next one has that since the sample before", () => {
+  const model = new Model();
+  for (const [calls, at] of [[1000, 10], [1010, 11]] as const) model.take(documentAt(calls, "SIB1"), at);
+  const half = documentAt(1020, "SIB1");
+  half.instances[0]!.metrics = "";
+  model.take(half, 12);
+  assert.equal(model.history.get("cart")!.at(-1)!.rate, 0);
+  model.take(documentAt(1030, "SIB1"), 13);
+  assert.equal(model.history.get("cart")!.at(-1)!.rate, 10);
+});
+
+test("the mean wait of a service is of all its requests", () => {
+  const views = [{ begun: 1, waited: 0.1 }, { begun: 9999, waited: 0 }] as Partial<InstanceView>[];
+  assert.ok(Math.abs(pointOf(views as InstanceView[], 1).wait! - 1e-5) < 1e-12);
 });
 
 test("an instance that was gone between two samples is marked for a while", () => {

@@ -11,6 +11,7 @@ interface Counters {
   errors: number;
   latency: Histogram | null;
   status: Status | null;
+  counted: boolean; // the metrics were there, too
   resident: number;
   dropped: Record<string, number>; // spans, by reason
 }
@@ -31,7 +32,8 @@ export interface InstanceView {
   refusedRate: number; // a second
   dropped: Record<string, number>; // spans so far, by reason
   runDelay: number; // s a second
-  queueWait: number | null; // s, mean
+  begun: number; // requests since the sample before
+  waited: number; // s, by these for a thread
 }
 
 export interface Point {
@@ -67,7 +69,7 @@ const RESTART_SHOWN_S = 5; // a process may be back before it was seen to be gon
 const OWN = /^(grpc\.|curtail\.admin\.)/;
 
 export function readCounters(instance: InstanceDocument, at: number): Counters {
-  const counters: Counters = { at, pid: instance.pid, calls: 0, errors: 0, latency: null, status: instance.status, resident: 0, dropped: {} };
+  const counters: Counters = { at, pid: instance.pid, calls: 0, errors: 0, latency: null, status: instance.status, counted: instance.metrics !== "", resident: 0, dropped: {} };
   const cumulated = new Map<string, Map<number, number>>();
   for (const { name, labels, value } of parseMetrics(instance.metrics)) {
     if (name === "process_resident_memory_bytes") counters.resident = value;
@@ -88,10 +90,9 @@ export function readCounters(instance: InstanceDocument, at: number): Counters {
 }
 
 function viewOf(document: InstanceDocument, before: Counters | undefined, now: Counters, restarted: boolean): InstanceView {
-  const same = before && before.pid === now.pid && before.status && now.status && now.calls >= before.calls;
+  const same = before && before.pid === now.pid && before.status && now.status && before.counted && now.counted && now.calls >= before.calls;
   const seconds = same ? Math.max(now.at - before.at, 1e-3) : 1;
   const rate = (of: (c: Counters) => number) => (same ? Math.max(0, of(now) - of(before)) / seconds : 0);
-  const begun = same ? now.status!.begun - before.status!.begun : 0;
   return {
     document,
     up: document.state === "external" || (document.state === "ready" && !document.error),
@@ -107,7 +108,8 @@ function viewOf(document: InstanceDocument, before: Counters | undefined, now: C
     refusedRate: rate((c) => Object.values(c.status!.refusals ?? {}).reduce((all, times) => all + times, 0)),
     dropped: now.dropped,
     runDelay: rate((c) => c.status!.process.run_delay_us) / 1e6,
-    queueWait: begun > 0 ? (now.status!.queue_wait_us - before!.status!.queue_wait_us) / begun / 1e6 : null,
+    begun: same ? now.status!.begun - before.status!.begun : 0,
+    waited: same ? (now.status!.queue_wait_us - before.status!.queue_wait_us) / 1e6 : 0,
   };
 }
 
@@ -124,7 +126,7 @@ const sum = (views: InstanceView[], of: (v: InstanceView) => number) => views.re
 
 export function pointOf(views: InstanceView[], at: number): Point {
   const latency = latencyOf(views);
-  const waits = views.filter((v) => v.queueWait !== null);
+  const begun = sum(views, (v) => v.begun);
   return {
     at,
     rate: sum(views, (v) => v.rate),
@@ -132,7 +134,7 @@ export function pointOf(views: InstanceView[], at: number): Point {
     p50: latency && quantile(latency, 0.5),
     p99: latency && quantile(latency, 0.99),
     queued: sum(views, (v) => v.status?.queued ?? 0),
-    wait: waits.length > 0 ? sum(waits, (v) => v.queueWait!) / waits.length : null,
+    wait: begun > 0 ? sum(views, (v) => v.waited) / begun : null,
     cpu: sum(views, (v) => v.cpu),
     resident: sum(views, (v) => v.resident),
     threads: sum(views, (v) => v.status?.process.threads ?? 0),
@@ -161,7 +163,7 @@ export class Model {
     this.instances = document.instances.map((instance) => {
       const now = readCounters(instance, sampled);
       const before = this.counters.get(instance.name);
-      counters.set(instance.name, now.status ? now : (before ?? now));
+      counters.set(instance.name, now.status && now.counted ? now : (before ?? now));
       this.noteSwitches(instance.name, before, now, sampled);
       return viewOf(instance, before, now, this.noteRestart(instance, sampled));
     });

@@ -100,9 +100,9 @@ export function endSession(why: string): void {
 async function enter(into: string): Promise<void> {
   keepSession(await call<Session>("POST", into, { name: valueOf("name"), password: valueOf("password") }));
   (byId("entry-form") as HTMLFormElement).reset();
-  await application.begun?.();
+  await attempt(async () => application.begun?.()); // the session is there, whatever its first answers say
   show();
-  byId("h-view").focus();
+  byId(session() ? "h-view" : "name").focus();
 }
 
 function logOut(): void {
