@@ -39,8 +39,16 @@ struct RestartFlags {
 constexpr int kLookAgainMs = 20;
 
 // Ends a process and waits until its successor serves. Errors: ABORTED, which says how far it came; CANCELLED.
-absl::Status RestartOne(const std::string& application, const ProcessState& before, Nanos timeout,
+absl::Status RestartOne(const std::string& application, const std::string& name, Nanos timeout,
                         const std::atomic<bool>& stop) {
+  // Others may have taken minutes: it may have ended since, and its number be another process's.
+  const absl::StatusOr<UpState> known = ReadUpState(application);
+  if (!known.ok()) return known.status();
+  const auto found = std::ranges::find(known->processes, name, &ProcessState::name);
+  if (found == known->processes.end())
+    return absl::AbortedError(absl::StrCat(name, " is not there any more"));
+  const ProcessState& before = *found;
+  if (before.pid <= 0) return absl::OkStatus();  // it is on its way already
   if (kill(before.pid, SIGTERM) != 0 && errno != ESRCH)
     return absl::InternalError(absl::StrCat(before.name, ": kill: ", std::strerror(errno)));
   kill(before.pid, SIGCONT);  // a stopped process acts on nothing but SIGKILL
@@ -84,7 +92,7 @@ int RunRestart(const RestartFlags& flags, Console& console, const std::atomic<bo
   for (const ProcessState& process : *processes) {
     if (process.pid <= 0) continue;  // it is on its way already, or runs elsewhere
     console.Progress(absl::StrCat(process.name, ": ", done, " of ", processes->size(), " restarted"));
-    if (absl::Status status = RestartOne(application, process, *timeout, stop); !status.ok()) {
+    if (absl::Status status = RestartOne(application, process.name, *timeout, stop); !status.ok()) {
       return fail(status, absl::IsCancelled(status) ? kInterrupted : kFailed,
                   absl::StrCat(done, " of ", processes->size(),
                                " were restarted, and the others run on; see curtail logs ", application, " ",
