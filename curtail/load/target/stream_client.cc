@@ -73,8 +73,15 @@ class StreamClient::Stream final : public ClientCall, public ClientStreamEvents,
   void Expire() {
     if (owner_->options_.kind != Kind::kBoth)
       return CancelFor(absl::DeadlineExceededError("deadline exceeded"));
-    owner_->End(std::exchange(waiting_[given_up_++].done, nullptr),
-                absl::DeadlineExceededError("no answer to the message in time"));
+    Completion* const done = std::exchange(waiting_[given_up_].done, nullptr);
+    const size_t sent = waiting_.size() - out_.size();
+    if (given_up_ < sent) {
+      ++given_up_;  // it keeps its place, as its answer may come
+    } else {
+      waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(given_up_));
+      out_.pop_front();
+    }
+    owner_->End(done, absl::DeadlineExceededError("no answer to the message in time"));
     Arm();
   }
   void CancelFor(absl::Status why) {

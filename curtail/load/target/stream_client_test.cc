@@ -43,8 +43,11 @@ class Streams final : public Service {
   }
   absl::Status Chat(MessageStream& stream) {
     ++*chats_;
+    int read = 0;
     for (std::string message; stream.Read(&message);) {
+      ++read;
       if (message == "end") return absl::OkStatus();
+      if (message == "count") message = std::to_string(read);
       if (message == "wait") gate_->Pass();
       if (message == "twice") stream.Write(std::string(message));
       stream.Write(std::move(message));
@@ -156,6 +159,22 @@ TEST_F(StreamClientTest, ALateAnswerIsNotTakenForTheNextOnes) {
   gate_.Open();
   Await(next);
   EXPECT_EQ(next.reply, "next");
+}
+
+TEST_F(StreamClientTest, MessagesThatWereGivenUpUnsentAreForgotten) {
+  Connect(Kind::kBoth, 1);
+  std::vector<Outcome> late(300);
+  Start("Chat", "wait", &late[0], Deadline::In(std::chrono::milliseconds(20)));
+  for (size_t i = 1; i < late.size(); ++i)
+    Start("Chat", std::string(65'536, 'x'), &late[i], Deadline::In(std::chrono::milliseconds(20)));
+  for (const Outcome& outcome : late) {
+    Await(outcome);
+    EXPECT_TRUE(absl::IsDeadlineExceeded(outcome.status)) << outcome.status;
+  }
+  gate_.Open();
+  const Outcome count = Ask("Chat", "count");
+  ASSERT_TRUE(count.status.ok()) << count.status;
+  EXPECT_LT(std::stoi(count.reply), 150) << "what the windows hold";
 }
 
 TEST_F(StreamClientTest, AMessageThatAnswersNoneIsAnError) {
