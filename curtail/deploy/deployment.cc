@@ -359,6 +359,7 @@ absl::Status Deployment::AwaitReady(Instance& instance, Deadline deadline, Nanos
     if (!address.ok()) return address.status();
     instance.address = *address;
     instance.heard = true;
+    instance.process->DiscardOutput();
   }
   absl::StatusOr<std::shared_ptr<const ClientTls>> tls(nullptr);
   if (tls_ != nullptr) tls = TlsToCall(options_.folder, service.name);
@@ -394,7 +395,6 @@ void Deployment::Tend() {
     if (stop_.load(std::memory_order_relaxed)) return;
     if (Rescale(instance)) continue;
     if (instance.process != nullptr && instance.state == Instance::State::kReady) {
-      instance.process->DiscardOutput();
       BoundLog(instance.log);
     }
     const bool lives =

@@ -57,8 +57,8 @@ class Stream {
 
   // The state of a stream on which no request waits.
   enum class State { kQuiet, kSpoke, kClosed };
-  // Appends to received() the bytes that are there. If it has more than 64 KiB, it forgets them before,
-  // and leaves the rest for another call after. Never blocks; on any thread.
+  // Appends to received() the bytes that are there. If it has more than 64 KiB, it forgets them
+  // before, and leaves the rest for another call after. Never blocks; on any thread.
   State TryReceive();
 
  private:

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -19,6 +20,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "curtail/base/boundary.h"
 
 namespace curtail::deploy {
 namespace {
@@ -168,6 +170,10 @@ absl::StatusOr<std::unique_ptr<Process>> Process::Spawn(ProcessOptions options) 
 
 Process::~Process() {
   Terminate(kDefaultGrace);
+  if (discarding_.joinable()) {
+    eventfd_write(enough_.get(), 1);  // what the child started may hold the output open
+    discarding_.join();
+  }
   close(out_);
 }
 
@@ -200,10 +206,19 @@ bool Process::AwaitEnd(Deadline deadline) {
 
 void Process::DiscardOutput() {
   unread_.clear();
-  pollfd readable{out_, POLLIN, 0};
-  char buffer[4096];
-  while (poll(&readable, 1, 0) > 0 && read(out_, buffer, sizeof(buffer)) > 0) {
-  }
+  enough_ = internal::UniqueFd(eventfd(0, EFD_CLOEXEC));
+  const auto discard = [out = out_, enough = enough_.get()] {
+    pollfd fds[] = {{out, POLLIN, 0}, {enough, POLLIN, 0}};
+    char buffer[4096];
+    while (poll(fds, 2, -1) > 0 && fds[1].revents == 0) {
+      if (fds[0].revents != 0 && read(out, buffer, sizeof(buffer)) == 0) fds[0].fd = -1;  // the end
+    }
+  };
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // the thread takes no signals
+  Contain("a process", [&] { discarding_ = std::thread(discard); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void Process::BeginToEnd() {

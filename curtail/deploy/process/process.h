@@ -15,11 +15,13 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "curtail/base/clock.h"
+#include "curtail/base/internal/unique_fd.h"
 #include "curtail/deploy/process/process_usage.h"
 
 namespace curtail::deploy {
@@ -84,7 +86,8 @@ class Process {
 
   // True if it has not ended. What it started in its process group ends with it.
   bool Running();
-  // Drops what it has written to standard output since, so that it never waits for a reader.
+  // Drops what it writes to standard output from now on, so that it never waits for a reader: a
+  // thread reads it. REQUIRES: it is called once, and no call reads the output afterwards.
   void DiscardOutput();
   // Asks it to end (SIGTERM) and does not wait.
   void BeginToEnd();
@@ -108,7 +111,9 @@ class Process {
 
   const ProcessOptions options_;
   const pid_t pid_;
-  int out_;  // read end of its standard output
+  int out_;                    // read end of its standard output
+  internal::UniqueFd enough_;  // tells discarding_ to end
+  std::thread discarding_;
   ProcessCounters counters_;
   std::string unread_;
   bool asked_to_end_ = false;

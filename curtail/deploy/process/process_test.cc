@@ -226,6 +226,15 @@ TEST_F(ProcessTest, ReadsAllOutputOfAChildThatEnds) {
   EXPECT_THAT((*process)->LogTail(), HasSubstr("trouble"));
 }
 
+// A program that the child has started holds its output open.
+TEST_F(ProcessTest, NeverWaitsForAReaderOfWhatIsDiscarded) {
+  auto process = Shell("echo ready; sleep 600 & head -c 300000 /dev/zero");
+  ASSERT_TRUE(process.ok()) << process.status();
+  ASSERT_TRUE((*process)->AwaitLine("ready", Deadline::In(kMaxWait), nullptr).ok());
+  (*process)->DiscardOutput();
+  EXPECT_TRUE((*process)->AwaitEnd(Deadline::In(kMaxWait)));
+}
+
 TEST_F(ProcessTest, ReadingEndsAtTheDeadline) {
   auto process = Shell("echo one; exec sleep 100");
   ASSERT_TRUE(process.ok());
