@@ -13,18 +13,13 @@
 #include "absl/strings/str_split.h"
 #include "curtail/base/internal/closest.h"
 #include "curtail/deploy/internal/address_form.h"
+#include "curtail/deploy/internal/command_flags.h"
 #include "curtail/deploy/link/link.h"
 #include "curtail/deploy/topology.h"
 #include "curtail/fence/fence.h"
 #include "curtail/observe/trace/trace_exporter.h"
 
 namespace curtail::deploy {
-namespace {
-
-// "--flag" of "--flag=value".
-std::string FlagName(const std::string& word) { return word.substr(0, word.find('=')); }
-
-}  // namespace
 
 absl::Status Topology::Scale() {
   if (scale.empty()) {
@@ -136,27 +131,22 @@ absl::Status Topology::MakeMonolith() {
       return absl::FailedPreconditionError(absl::StrCat(application, " cannot be a monolith: ", s.name,
                                                         " is another program, ", s.run.front()));
     }
+    if (!s.external.empty()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(application, " cannot be a monolith: ", s.name, " runs elsewhere already"));
+    }
     if (!s.keeps.empty()) whole.keeps = s.keeps;
     if (!s.entry) whole.cpu += s.cpu * s.instances();
     whole.scales = whole.scales && s.scales;
     if (s.instances() > 1) {
       whole.run.insert(whole.run.end(), {"--instances", absl::StrCat(s.name, "=", s.instances())});
     }
-    if (!s.external.empty()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat(application, " cannot be a monolith: ", s.name, " runs elsewhere already"));
-    }
-    const std::vector<std::string> before = whole.run;
-    for (size_t i = 1; i < s.run.size(); ++i) {
-      const std::string flag = FlagName(s.run[i]);
-      const bool has_value = flag == s.run[i] && i + 1 < s.run.size() && !s.run[i + 1].starts_with("--");
-      const bool of_process = flag == "--service" || flag == "--shard";
-      const bool known = std::ranges::find(before, flag, FlagName) != before.end();
-      if (!of_process && !(known && flag.starts_with("--"))) {
-        whole.run.push_back(s.run[i]);
-      } else if (has_value) {
-        ++i;
-      }
+    const FlagValues before = FlagsOf(whole.run);
+    for (const auto& flag : FlagsOf(s.run)) {
+      const bool of_process = flag.first == "--service" || flag.first == "--shard";
+      const bool known =
+          std::ranges::find(before, flag.first, &FlagValues::value_type::first) != before.end();
+      if (!of_process && !known) AddFlag(flag, &whole.run);
     }
     for (Wiring store : s.calls) {
       const bool known = std::any_of(whole.calls.begin(), whole.calls.end(),

@@ -10,33 +10,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "curtail/deploy/internal/command_flags.h"
 #include "curtail/deploy/topology.h"
 
 namespace curtail::deploy {
 namespace {
-
-// Of a command: each flag with its values, in order. "=on" is of "--flag=on".
-using FlagValues = std::vector<std::pair<std::string, std::vector<std::string>>>;
-
-std::vector<std::string>& ValuesOf(const std::string& flag, FlagValues* flags) {
-  const auto known = std::ranges::find(*flags, flag, &FlagValues::value_type::first);
-  if (known != flags->end()) return known->second;
-  return flags->emplace_back(flag, std::vector<std::string>()).second;
-}
-
-FlagValues FlagsOf(const std::vector<std::string>& run) {
-  FlagValues flags;
-  for (size_t i = 1; i < run.size(); ++i) {
-    const size_t equals = run[i].starts_with("--") ? run[i].find('=') : std::string::npos;
-    std::vector<std::string>& values = ValuesOf(run[i].substr(0, equals), &flags);
-    if (equals != std::string::npos) {
-      values.push_back(run[i].substr(equals));
-    } else if (i + 1 < run.size() && !run[i + 1].starts_with("--")) {
-      values.push_back(run[++i]);
-    }
-  }
-  return flags;
-}
 
 // Makes one service of some. A method that meets what cannot be in one process keeps the first such problem.
 class GroupBuilder {
@@ -64,16 +42,7 @@ class GroupBuilder {
     }
     if (!problem_.empty()) return absl::FailedPreconditionError(problem_);
     whole_.run = {members_.front()->run.front(), "--service", absl::StrJoin(services_, ",")};
-    for (const auto& [flag, values] : flags_) {
-      if (values.empty()) whole_.run.push_back(flag);
-      for (const std::string& value : values) {
-        if (value.starts_with('=')) {
-          whole_.run.push_back(flag + value);
-        } else {
-          whole_.run.insert(whole_.run.end(), {flag, value});
-        }
-      }
-    }
+    for (const auto& flag : flags_) AddFlag(flag, &whole_.run);
     return std::move(whole_);
   }
 
