@@ -248,7 +248,7 @@ absl::Status Deployment::Spawn(Instance& instance, const Launch& launch) {
   setup.policy = service.policy;
   setup.profile = service.profile;
   setup.listen = instance.address;  // of its former life
-  // Of a service that is called by one that started before it. Those of instances that came later are in the order of their coming.
+  // Of a service that is called by one that started before it. Instances that came later are there in the order of their coming.
   const auto reserved = addresses_.find(service.name);
   if (setup.listen.empty() && reserved != addresses_.end() && reserved->second.size() > number &&
       instance.number < service.instances()) {
@@ -394,9 +394,7 @@ void Deployment::Tend() {
   for (Instance& instance : instances_) {
     if (stop_.load(std::memory_order_relaxed)) return;
     if (Rescale(instance)) continue;
-    if (instance.process != nullptr && instance.state == Instance::State::kReady) {
-      BoundLog(instance.log);
-    }
+    if (instance.process != nullptr && instance.state == Instance::State::kReady) BoundLog(instance.log);
     const bool lives =
         instance.state == Instance::State::kStarting || instance.state == Instance::State::kReady;
     if (lives && !instance.process->Running()) {

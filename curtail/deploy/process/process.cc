@@ -207,11 +207,12 @@ bool Process::AwaitEnd(Deadline deadline) {
 void Process::DiscardOutput() {
   unread_.clear();
   enough_ = internal::UniqueFd(eventfd(0, EFD_CLOEXEC));
+  if (!enough_) return;
   const auto discard = [out = out_, enough = enough_.get()] {
     pollfd fds[] = {{out, POLLIN, 0}, {enough, POLLIN, 0}};
     char buffer[4096];
     while (poll(fds, 2, -1) > 0 && fds[1].revents == 0) {
-      if (fds[0].revents != 0 && read(out, buffer, sizeof(buffer)) == 0) fds[0].fd = -1;  // the end
+      if (fds[0].revents != 0 && read(out, buffer, sizeof(buffer)) <= 0) fds[0].fd = -1;  // the end
     }
   };
   sigset_t all, before;
