@@ -41,10 +41,12 @@ double LogLoss(const ClickModel& model, std::span<const AdShown> shown) {
 
 HeldOutLoss LossOfHeldOut(std::span<const AdShown> shown, const LogisticTraining& training) {
   std::vector<AdShown> seen, held_out;
+  uint64_t judged = 0;
   double showings = 1, clicks = 0.5;  // no rate is 0 or 1
   for (size_t i = 0; i < shown.size(); ++i) {
     if (Mix(1, i) % 10 == 0) {
       held_out.push_back(shown[i]);
+      judged += shown[i].shown;
       continue;
     }
     seen.push_back(shown[i]);
@@ -53,7 +55,7 @@ HeldOutLoss LossOfHeldOut(std::span<const AdShown> shown, const LogisticTraining
   ClickModel rate;
   rate.mutable_weights()->Resize(kClickWeights, 0);
   rate.set_weights(0, static_cast<float>(std::log(clicks / (showings - clicks))));
-  return {LogLoss(TrainClicks(seen, training), held_out), LogLoss(rate, held_out)};
+  return {judged, LogLoss(TrainClicks(seen, training), held_out), LogLoss(rate, held_out)};
 }
 
 absl::Status Check(const ClickModel& model) {

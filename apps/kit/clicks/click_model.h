@@ -37,6 +37,7 @@ double ClickProbability(const ClickModel& model, const ClickFeatures& features);
 double LogLoss(const ClickModel& model, std::span<const AdShown> shown);
 // The LogLoss() of a tenth of what was shown that was held out, by a model of the rest, and by the rest's rate of clicks alone.
 struct HeldOutLoss {
+  uint64_t showings = 0;  // of that tenth; 0: both losses are 0
   double by_model = 0, by_rate = 0;
 };
 HeldOutLoss LossOfHeldOut(std::span<const AdShown> shown, const LogisticTraining& training);

@@ -48,6 +48,7 @@ TEST(ClickModel, IsJudgedByWhatItHasNotSeen) {
     shown.push_back({ClickFeaturesOf(user, user % 20, "pears"), 1, static_cast<uint32_t>(rng.Below(2))});
   EXPECT_LT(LogLoss(TrainClicks(shown, {}), shown), 0.6);
   const HeldOutLoss loss = LossOfHeldOut(shown, {});
+  EXPECT_NEAR(static_cast<double>(loss.showings), 200, 60);
   EXPECT_NEAR(loss.by_rate, 0.693, 0.01);
   EXPECT_GT(loss.by_model, 0.68);
   const HeldOutLoss better = LossOfHeldOut(Clicks(1), {});

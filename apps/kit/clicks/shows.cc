@@ -40,9 +40,9 @@ absl::Status LearnClicks(const std::string& folder, const LogisticTraining& trai
   if (!quiet) {
     const HeldOutLoss loss = LossOfHeldOut(shown, training);
     std::printf(
-        "ads shown %llu times, clicked %llu times: log loss of a tenth %.4f, by the rate alone %.4f\n",
-        static_cast<unsigned long long>(all), static_cast<unsigned long long>(clicked), loss.by_model,
-        loss.by_rate);
+        "ads shown %llu times, clicked %llu times: log loss of %llu held out %.4f, by the rate alone %.4f\n",
+        static_cast<unsigned long long>(all), static_cast<unsigned long long>(clicked),
+        static_cast<unsigned long long>(loss.showings), loss.by_model, loss.by_rate);
   }
   return WriteMessage(TrainClicks(shown, training), Join(folder, "/", kClickModelFile));
 }
