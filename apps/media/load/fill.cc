@@ -74,22 +74,26 @@ class MediaFiller {
   absl::Status RentMovie(uint64_t number, const Media::Stub& stub) {
     const uint64_t movie = known_[number % known_.size()].id;
     users_[number].more.push_back(Join(movie));
-    RentalPage newest;
-    newest.set_token(users_[number].token);
-    newest.set_limit(100);
-    RentalList had;
-    Context listing(FromSeconds(options_.timeout_s)), renting(FromSeconds(options_.timeout_s));
-    absl::Status status = stub.ListRentals(listing, newest, &had);
     const auto lasts = [movie, tomorrow = apps::NowMs() + kDayMs](const Rental& one) {
       return one.movie() == movie && one.state() == Rental::ACTIVE && one.ends_ms() > tomorrow;
     };
-    if (!status.ok() || std::ranges::any_of(had.rentals(), lasts)) return status;
+    RentalPage page;
+    page.set_token(users_[number].token);
+    page.set_limit(100);
+    do {
+      Context ctx(FromSeconds(options_.timeout_s));
+      RentalList had;
+      absl::Status status = stub.ListRentals(ctx, page, &had);
+      if (!status.ok() || std::ranges::any_of(had.rentals(), lasts)) return status;
+      page.set_before(had.next());
+    } while (page.before() != 0);
     RentRequest request;
     request.set_token(users_[number].token);
     request.set_movie(movie);
     request.set_days(kRentedDays);
     Rental rental;
-    status = stub.RentMovie(renting, request, &rental);
+    Context ctx(FromSeconds(options_.timeout_s));
+    absl::Status status = stub.RentMovie(ctx, request, &rental);
     return absl::IsFailedPrecondition(status) ? absl::OkStatus() : status;
   }
 
