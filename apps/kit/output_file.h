@@ -11,9 +11,9 @@
 
 namespace curtail::apps {
 
-// An OutputFile is written beside its name and takes it when it is complete and on the disk. After Commit() the name is on the
-// disk, too. A device or a pipe, which nothing may replace, is written to as it is. Not thread-safe. Errors: what the system says (NOT_FOUND,
-// PERMISSION_DENIED, RESOURCE_EXHAUSTED, ...) with the path.
+// An OutputFile is written beside its name and takes it when it is complete and on the disk. After Commit() the name is
+// on the disk, too. A device or a pipe, which nothing may replace, is written to as it is. Not thread-safe. Errors: what
+// the system says (NOT_FOUND, PERMISSION_DENIED, RESOURCE_EXHAUSTED, ...) with the path.
 class OutputFile {
  public:
   explicit OutputFile(std::string path);

@@ -49,7 +49,6 @@ absl::StatusOr<std::unique_ptr<Workload>> MakeHttpWorkload(const HttpSource& sou
       bodies.push_back(TextTemplate::Literal(text));
       continue;
     }
-    // Each body draws for itself.
     // Each body draws for itself, and for no line of the head.
     absl::StatusOr<TextTemplate> body = TextTemplate::Parse(text, Mix(seed, bodies.size()));
     if (!body.ok()) {

@@ -80,8 +80,8 @@ Yaml ComposeContainer(const Plan& plan, const std::string& component, const std:
                     {"deploy", ComposeLimits(plan, resources)}});
 }
 
-// The ports of this machine at which the containers are reached, by their names: the entry's first has its own, its others and
-// those that speak HTTP have the ports from 8000 on.
+// The ports of this machine at which the containers are reached, by their names. The entry's first container has the
+// entry's port; its others, and containers that speak HTTP, have the ports from 8000 on.
 std::map<std::string, int> PublishedPorts(const Plan& plan) {
   const ServicePlan* const entry = plan.Find(plan.topology.entry().name);
   std::map<std::string, int> ports;
